@@ -1,4 +1,4 @@
-// What `npm run chaos` runs, by `node --import <loader>`; see options.ts for what it takes.
+// The program of `npm run chaos`, started by `node --import <loader>`. Its arguments are in options.ts.
 import { options, readOptions } from './options.js';
 import { complaintsOf, table } from './report/print.js';
 import { hasPassed } from './report/row.js';

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import type { Form } from './run/faults-part.js';
 
-/** What a run consists of. */
+/** The parts of a run. */
 export const PARTS = ['faults', 'topologies', 'mutants', 'cron'] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -22,7 +22,7 @@ export interface ChaosOptions {
   readonly lanes: number;
 }
 
-/** @throws Error that says which argument is wrong, and what is allowed */
+/** @throws Error with the wrong argument and the allowed ones */
 export function readOptions(args: string[]): ChaosOptions {
   const { values } = parseArgs({
     args,

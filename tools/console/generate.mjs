@@ -1,4 +1,4 @@
-// What a browser loads of the console, as constants: no file is read at run time, so bundlers carry it along.
+// Writes the console's browser files as constants: without reading files at run time, bundlers can include them.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { minify } from '@swc/core';

@@ -28,7 +28,7 @@ const SIZES = {
   laptop: { width: 1280, height: 720 },
   large: { width: 1920, height: 1080 },
 };
-/** In the afternoon, so that the times of jobs are those of a working day. */
+/** In the afternoon, so that jobs have times of a working day. */
 const FROM = Date.parse('2026-11-26T13:42:37Z');
 
 const browser = await launchBrowser();

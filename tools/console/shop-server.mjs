@@ -26,7 +26,7 @@ export async function serveShop(page, world) {
     instead: undefined,
     /** Each call of the API. @type {{ method: string, path: string, query: URLSearchParams, status: number, headers: import('node:http').IncomingHttpHeaders, body: any }[]} */
     calls: [],
-    /** What an action answers. @type {(action: string, body: any) => { status: number, body: object }} */
+    /** Answers an action. @type {(action: string, body: any) => { status: number, body: object }} */
     act: (_action, body) => ({
       status: 200,
       body: { schemaVersion: 1, service: 'default', at: Date.now(), by: 'ann@garden.example', ...body },

@@ -24,7 +24,7 @@ const INSTANCES = [
 ];
 const SILENT = ['checkout-4:18:2d6f'];
 
-/** Of each lease: resource, mode, life, instance, group, call site, held for, waiting calls, oldest wait. */
+/** Columns: resource, mode, life, instance, group, call site, held for, waiting calls, oldest wait. */
 const LEASES = [
   ['cart:c-90417', 'reentrant', 'alive', 'checkout-1:18:f3a9', 'Carts.merge', 'carts.service.ts:88:21', 1_900, 0],
   [
@@ -184,10 +184,10 @@ const JOBS = [
  *
  * @param {object} [world]
  * @param {number} [world.from] when it began, in epoch milliseconds
- * @param {readonly string[]} [world.actions] what the page may do
- * @param {number} [world.locks] how many locks there are beside those of the shop
- * @param {number} [world.instances] how many instances there are beside those of the shop
- * @param {boolean} [world.isCalm] whether nothing waits, and nothing needs a look
+ * @param {readonly string[]} [world.actions] the actions that the page may offer
+ * @param {number} [world.locks] the number of locks beside the shop's
+ * @param {number} [world.instances] the number of instances beside the shop's
+ * @param {boolean} [world.isCalm] `true` for no waiters and no findings
  * @param {readonly string[]} [world.resources] names of further locks
  */
 export function shop({

@@ -8,12 +8,13 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
  * @param {string} args.resource
  * @param {number} args.callers
  * @param {number} args.startNs when all processes begin
- * @param {number} args.ms after this nobody begins anew
- * @param {number} args.drainMs who waits then is waited for so long
+ * @param {number} args.ms time in which callers start new calls
+ * @param {number} args.drainMs extra time for calls that are pending by then
  * @param {number} args.sectionMs 0 for an empty section
  * @param {object} [args.tuning]
- * @returns {Promise<{ entered: Float64Array, left: Float64Array, waitsMs: Float64Array, stuck: number }>} when each section
- *   began and ended, and how long each call to acquire took; of those that are stuck, so far, at the end
+ * @returns {Promise<{ entered: Float64Array, left: Float64Array, waitsMs: Float64Array, stuck: number }>} when each
+ * section
+ *   began and ended, the duration of each call to acquire, and the number of calls that never returned
  */
 export async function run(world, { resource, callers, startNs, ms, drainMs, sectionMs, tuning }) {
   const { acquire, release } = await world.client(tuning);

@@ -31,8 +31,8 @@ interface Holder extends Waiter {
 }
 
 /**
- * What processes would write that use a lock which is right: one resource of each kind, each with its queue. Who asks waits behind
- * all others; whatever ends lets in the first, and those behind it for as long as they can hold it together.
+ * The log of processes that use a correct lock: one resource of each kind, each with its queue. New calls join the end;
+ * each release lets in the first waiter and those behind it that can share with it.
  */
 export function randomHistory(seed: number, steps: number): Entry[] {
   const roll = dice(seed);

@@ -1,7 +1,7 @@
 import { refusals } from './refusals.js';
 import { type Story, story } from './story.js';
 
-/** Redis refuses from 100 to 200; the lock is released meanwhile, in vain. */
+/** Redis refuses from 100 to 200, which includes the release. */
 const refused = (): Story =>
   story()
     .hold('a', 'stock', { from: 0, to: 150, until: 9_000, token: 32, leaseMs: 9_000 })

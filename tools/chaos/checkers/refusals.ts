@@ -8,7 +8,7 @@ import type { Verdict } from './violation.js';
 
 /** A refused command is sent again after 2 s at most. The rest is for its answer, and for the message to the next one. */
 export const FREE_AGAIN_MS = 2_500;
-/** Who begins to wait so long before the end may not have been granted by then. */
+/** A call that started less than this before the end may still wait. */
 const TOO_LATE_MS = 500;
 const LATE_MS = 100;
 
@@ -21,8 +21,8 @@ interface Time {
 }
 
 /**
- * What is freed while Redis refuses is granted soon after it accepts again: a lock, some permits, the place of a caller that gave up, the
- * run of a job. The time in which a process or Redis stood still does not count.
+ * A resource that is freed while Redis refuses commands is granted soon after it accepts them again: a lock, some
+ * permits, the place of a caller that gave up, the run of a job. Stalls of a process or of Redis don't count.
  */
 export function refusals(history: History): Verdict {
   const findings = new Findings('refusals');
@@ -64,7 +64,7 @@ export function refusals(history: History): Verdict {
   return findings.verdict();
 }
 
-/** When so much time has passed in which nothing stood still. */
+/** The time at which `ms` without stalls have passed. */
 function movedUntil(still: Spans, from: number, ms: number): number {
   let leftMs = ms;
   for (const gap of still.gaps(from, Infinity)) {
@@ -74,7 +74,7 @@ function movedUntil(still: Spans, from: number, ms: number): number {
   return Infinity;
 }
 
-/** Whether a call waited then that could be granted, because not too much of it may have been held. */
+/** Returns true if a call waited then that could be granted, because enough of the resource was free. */
 function isWanted(history: History, resource: string, { back, until }: Time): boolean {
   const calls = history.callsByResource.get(resource)!;
   const asked = calls.filter((call) => {
@@ -91,14 +91,14 @@ function isWanted(history: History, resource: string, { back, until }: Time): bo
   return asked.every(({ invoked }) => held + (invoked.permits ?? 1) <= (invoked.total ?? 1));
 }
 
-/** Whether it was granted, and not over. */
+/** Returns true if it was granted and may not have ended. */
 function mayHold({ granted, endCalledAt = Infinity, lost, looks }: Call, at: number): boolean {
   if (!granted || granted.at > at) return false;
   const lostAt = looks.find(({ held }) => !held)?.at ?? Infinity;
   return Math.min(endCalledAt, lost?.at ?? Infinity, lostAt) > at;
 }
 
-/** Those that run again and again, and did not at that moment. */
+/** Recurring jobs that did not run at that moment. */
 function idleJobs(history: History, at: number): Set<string> {
   const idle = new Set<string>();
   for (const { job, phase, at: told } of history.of('tick')) {

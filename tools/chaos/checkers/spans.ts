@@ -18,7 +18,7 @@ export class Spans {
     this.list = merged;
   }
 
-  /** Where the first one is in the list that ends at this moment or later. */
+  /** The index of the first span that ends at this moment or later. */
   #indexFrom(at: number): number {
     let [low, high] = [0, this.list.length];
     while (low < high) {
@@ -34,7 +34,7 @@ export class Spans {
     return this.list[this.#indexFrom(at)];
   }
 
-  /** Those that touch the time between. */
+  /** The spans that overlap this period. */
   within(from: number, to: number): Span[] {
     const found: Span[] = [];
     for (let index = this.#indexFrom(from); index < this.list.length; index++) {
@@ -50,14 +50,14 @@ export class Spans {
     return next !== undefined && next.from <= to;
   }
 
-  /** How much of the time between is covered. */
+  /** The part of this period that is covered. */
   coveredMs(from: number, to: number): number {
     let covered = 0;
     for (const span of this.within(from, to)) covered += Math.min(to, span.to) - Math.max(from, span.from);
     return covered;
   }
 
-  /** What is not covered of the time between. */
+  /** The uncovered parts of this period. */
   gaps(from: number, to: number): Span[] {
     const gaps: Span[] = [];
     let at = from;

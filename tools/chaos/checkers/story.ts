@@ -18,7 +18,7 @@ interface Asked {
 
 export interface Held extends Asked {
   readonly from: number;
-  /** When its end was called; its process was killed then, or never came to it, where `ends` says so. */
+  /** When its end was called. With some values of `ends`, its process was killed then or never got there. */
   readonly to: number;
   readonly token: number | readonly number[];
   /** @default the end, and ten milliseconds */
@@ -28,7 +28,7 @@ export interface Held extends Asked {
   readonly downgradedAt?: number;
 }
 
-/** What happened, told in a few lines, as the processes would have written it. Times are milliseconds. */
+/** Builds a history in a few lines, as the processes would have written it. Times are milliseconds. */
 export class Story {
   readonly entries: Entry[] = [];
   #calls = 0;
@@ -71,7 +71,7 @@ export class Story {
     return this.add({ type, op: 'acquire', at, process, call, code, ...said });
   }
 
-  /** A call that nobody has heard of since. */
+  /** A call that never returned. */
   waits(process: string, resource: string | readonly string[], asked: Asked & { readonly asked: number }): this {
     this.#ask(process, resource, asked, asked.asked);
     return this;

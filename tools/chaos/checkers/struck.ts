@@ -2,7 +2,7 @@ import type { FaultSpan, History } from '../history/history.js';
 import { type Span, Spans } from './spans.js';
 
 export interface StruckOptions {
-  /** How long a fault is felt after it was healed, in milliseconds. */
+  /** Time for which a fault has effects after it was healed, in milliseconds. */
   readonly afterMs?: number;
   /** Standstills that are shorter do not count, in milliseconds. */
   readonly stallMs?: number;
@@ -16,7 +16,7 @@ export interface StruckOptions {
 export class Struck {
   /** The faults that strike Redis: every process that lived when they began. */
   readonly ofRedis: readonly FaultSpan[];
-  /** When Redis, or the network, or the whole machine stood still by itself: whoever looked at a queue, or asked only for this, was answered late. */
+  /** Spans in which Redis, the network or the machine stalled by itself, as seen by late replies to the observer. */
   readonly slow: readonly Span[];
   readonly #ofSome = new Map<string, FaultSpan[]>();
   readonly #stalls = new Map<string, Span[]>();
@@ -44,7 +44,7 @@ export class Struck {
     const lateMs = options.lateMs ?? leaseMs / 4;
     const spans = (entries: readonly { from: number; at: number }[]): Span[] =>
       entries.map(({ from, at }) => ({ from, to: at }));
-    // One that stood still in the turn in which it ran again stood still for both.
+    // A stall right after another one counts for both.
     const harness = new Spans(spans(history.of('stall').filter(({ process }) => process === 'chaos'))).list;
     this.slow = [...spans(history.of('queue', 'late')), ...harness].filter(({ from, to }) => to - from > lateMs);
     this.#redisSpans = [...ofRedis, ...this.slow].map((span) => this.#felt(span));
@@ -67,7 +67,7 @@ export class Struck {
     return this.#ofSome.get(process) ?? [];
   }
 
-  /** When its event loop stood still: those that touch the time between. */
+  /** The stalls of its event loop that overlap this period. */
   stallsOf(process: string, from = -Infinity, to = Infinity): Span[] {
     const stalls = this.#stalls.get(process) ?? [];
     let [low, high] = [0, stalls.length];

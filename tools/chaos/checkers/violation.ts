@@ -1,4 +1,4 @@
-/** What should never have happened, told to the person who has to find out why. */
+/** A broken promise, described for the person who investigates it. */
 export interface Violation {
   /** The rule: the name of its checker. */
   readonly rule: string;
@@ -8,14 +8,14 @@ export interface Violation {
   readonly at: number;
 }
 
-/** What a checker found, and how much it had to look at: a checker that looks at nothing finds nothing. */
+/** The findings of a checker, and the number of cases it had: a checker without cases finds nothing. */
 export interface Verdict {
   readonly rule: string;
   readonly looked: number;
   readonly violations: readonly Violation[];
   /**
-   * What one Redis cannot prevent, because it lost its data or its clock moved. That it happens is to be seen, and it is no
-   * violation.
+   * Effects that one Redis can't prevent after it lost data or its clock moved. The run must show them; they are no
+   * violations.
    */
   readonly shown?: readonly Violation[];
 }

@@ -12,7 +12,7 @@ import { TickHistory, type TickLine } from './tick-log.js';
 
 const main = new URL('cron-process-main.ts', import.meta.url);
 const execArgv = ['--import', new URL('../../../test/support/process/skewed-clock.mjs', import.meta.url).href];
-/** Only says how long a broken run takes. */
+/** Only limits the duration of a broken run. */
 const PATIENCE_MS = 60_000;
 
 /** Makes what the processes run, for variants of the library: much faster than one after the other. */
@@ -94,7 +94,7 @@ export class CronFleet implements AsyncDisposable {
     private readonly replaced?: Replaced,
   ) {}
 
-  /** Those that can be killed and suspended. */
+  /** Processes that can be killed and suspended. */
   get awake(): CronWorker[] {
     return this.#workers.filter(({ isFiring, isStopped, isRunning }) => isFiring && !isStopped && isRunning);
   }
@@ -129,12 +129,12 @@ export class CronFleet implements AsyncDisposable {
     await Promise.all(this.#workers.filter(({ killedAt }) => killedAt === undefined).map((worker) => worker.end()));
   }
 
-  /** What all of them wrote down. */
+  /** The merged logs of all processes. */
   history(): TickHistory {
     const history = new TickHistory();
     for (const { setup, killedAt } of this.#workers) {
       if (!existsSync(setup.logFile)) continue; // it is starting
-      // What stands behind the last line break was being written when it died.
+      // A line without its line break was cut off by a kill.
       const lines = readFileSync(setup.logFile, 'utf8').split('\n').slice(0, -1);
       for (const line of lines) history.add(JSON.parse(line) as TickLine);
       if (killedAt !== undefined) history.add({ type: 'killed', on: setup.name, at: killedAt });
@@ -142,7 +142,7 @@ export class CronFleet implements AsyncDisposable {
     return history;
   }
 
-  /** What all of them logged. */
+  /** The output of all processes. */
   get output(): string {
     return this.#workers.map(({ output }) => output).join('');
   }

@@ -1,6 +1,6 @@
-// What runs in a CronWorker (cron-fleet.ts): an application that fires jobs by its wall clock, from the first message of its
-// parent to the second. `node --import
-// skewed-clock.mjs` makes that wrong. Writes down what it does: each line is in the file when the next statement runs.
+// The program of a CronWorker (cron-fleet.ts): an application that fires jobs by its wall clock, from the first message
+// of its parent to the second. `node --import skewed-clock.mjs` skews that clock. Logs synchronously, so each line is
+// in the file before the next statement runs.
 import 'reflect-metadata';
 import { openSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { machineNow } from '../../../test/support/expect/machine-now.js';
 import { LEASE_MS, MAX_CLOCK_SKEW_MS, REAL_JOBS, type RealJob } from './real-jobs.js';
 import type { TickLine } from './tick-log.js';
 
-/** What the process is to do. */
+/** The work of the process. */
 export interface CronWorkerSetup {
   readonly name: string;
   readonly url: string;
@@ -92,6 +92,6 @@ process.once('message', () => {
       .then(() => process.removeAllListeners('disconnect').disconnect());
   });
 });
-// Its parent is gone, and nobody would ever end it.
+// Its parent has died, and nothing else would end it.
 process.on('disconnect', () => process.exit());
 process.send!('ready');

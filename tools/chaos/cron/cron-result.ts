@@ -2,47 +2,47 @@ import { checkMissed, type Omission, type TickOutcome } from '../checkers/ticks/
 import { checkTicks, type TickStart } from '../checkers/ticks/ticks.js';
 import { startsOf, type TickCall } from './tick-log.js';
 
-/** How the ticks of a job run. */
+/** The options by which the ticks of a job are judged. */
 export interface JudgedJob {
   readonly name: string;
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
 }
 
-/** What the checkers make of the calls. */
+/** The verdict of the checkers. */
 export interface Judgement {
-  /** (job, tick) pairs that somebody fired. */
+  /** The number of fired (job, tick) pairs. */
   readonly ticks: number;
-  /** How often a scheduler fired one. */
+  /** The number of times that a scheduler fired. */
   readonly fires: number;
   readonly starts: number;
-  /** Of the starts: those that said so. */
+  /** Starts that were marked as reruns. */
   readonly reruns: number;
-  /** Ticks that nobody started, of jobs that skip them where an earlier run has the lock. */
+  /** Ticks that never started, of jobs that skip a tick if an earlier run has the lock. */
   readonly dropped: number;
-  /** Ticks that nobody started, of other jobs, because whoever had claimed them died. */
+  /** Ticks that never started, of other jobs, because their claimant died. */
   readonly diedWithClaimant: number;
-  /** Ticks that nobody started, of such jobs, because a later tick of the job was claimed first. */
+  /** Ticks that never started, of such jobs, because a later tick was claimed first. */
   readonly outrun: number;
-  /** Calls that were told that they are too late for the tick. */
+  /** Calls that were refused as too late for the tick. */
   readonly late: number;
   readonly duplicates: number;
   readonly overlaps: number;
   readonly missed: number;
-  /** All of them, also those that are counted above. */
+  /** All violations, including the ones counted above. */
   readonly violations: Omission[];
 }
 
 export interface CronResult extends Judgement {
   readonly seed: number;
   readonly kills: number;
-  /** How often a process stood still. */
+  /** The number of stalls. */
   readonly pauses: number;
-  /** How often a machine was suspended. */
+  /** The number of suspends of a machine. */
   readonly suspends?: number;
   readonly clockSteps?: number;
   readonly connectionKills?: number;
-  /** How long it was by the clock of the simulation. */
+  /** The duration by the simulated clock. */
   readonly simulatedMs?: number;
   readonly tookMs: number;
 }
@@ -67,7 +67,7 @@ export function judge(calls: readonly TickCall[], jobs: readonly JudgedJob[]): J
   };
 }
 
-/** What is wrong with the ticks as far as they have got, also while the fleet is at work. */
+/** Judges the ticks so far. Works while the fleet is running, too. */
 export function judgeTicks(calls: readonly TickCall[], jobs: readonly JudgedJob[]): Omission[] {
   return checkTicks(startsOfJobs(calls, jobs));
 }

@@ -6,11 +6,13 @@ export interface RealJob {
   readonly longestRunMs: number;
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
-  /** Whether Redis judges its ticks by the time, as those of `@SingletonCron`; or any text is a tick. */
+  /**
+   * `true` if Redis checks its ticks against the time, like those of `@SingletonCron`; otherwise any text is a tick.
+   */
   readonly isJudged: boolean;
 }
 
-/** How long the lease of a run is: renewed several times in the slow job, and over soon where a runner dies. */
+/** The lease of a run: short enough to be renewed several times in the slow job, and to expire soon after a crash. */
 export const LEASE_MS = 400;
 /** The clocks of two processes are no further apart. */
 export const MAX_CLOCK_SKEW_MS = 3_000;

@@ -9,15 +9,15 @@ import { type CronResult, judge, judgeTicks } from './cron-result.js';
 import { LEASE_MS, REAL_JOBS } from './real-jobs.js';
 
 export interface CronRunOptions {
-  /** How long the fleet fires ticks, from when all its processes are there. */
+  /** Time for which the fleet fires ticks, once all its processes are ready. */
   readonly seconds: number;
-  /** Which faults there are, and how wrong each clock is. When exactly they come nobody can tell beforehand. */
+  /** Decides the faults and the error of each clock, but not their exact times. */
   readonly seed: number;
   /** A broken file of the library that runs. @default none */
   readonly replaced?: Replaced;
   /** Ends when a tick is seen to start twice, or two runs overlap: for mutants. @default false */
   readonly untilFoundOut?: boolean;
-  /** How many processes there are. @default 4 */
+  /** The number of processes. @default 4 */
   readonly workers?: number;
 }
 
@@ -38,13 +38,13 @@ const MAX_PAUSE_MS = 2.5 * LEASE_MS;
 const CERTAIN_AFTER_MS = 1_000;
 
 /**
- * What looks wrong while the fleet is at work. The records of its processes are read one after another, and that one was
- * killed is known a moment later. So only what still looks wrong after a while is wrong.
+ * Possible violations in a running fleet. The logs are read one after another, and a kill is noticed a moment later, so
+ * only a suspicion that lasts is a violation.
  */
 class Suspicions {
   #since = new Map<string, number>();
 
-  /** Whether one of these was there a while ago, and ever since. */
+  /** Returns true if one of these has persisted for a while. */
   last(suspicions: readonly Omission[]): boolean {
     const now = performance.now();
     const names = suspicions.map(({ rule, what }) => `${rule} ${what}`);
@@ -53,7 +53,7 @@ class Suspicions {
   }
 }
 
-/** What happens to a fleet from outside. */
+/** Injects faults into a fleet. */
 class Faults {
   readonly counts = { kills: 0, pauses: 0, connectionKills: 0 };
   readonly #underWay = new Set<Promise<void>>();
@@ -64,7 +64,7 @@ class Faults {
     private readonly random: SeededRandom,
   ) {}
 
-  /** Until so much time has passed, or it is over. */
+  /** Ends after `ms`, or as soon as `isOver` returns true. */
   async happenFor(ms: number, isOver: () => boolean): Promise<void> {
     const endsAt = performance.now() + ms;
     while (performance.now() < endsAt && !isOver()) {
@@ -81,7 +81,7 @@ class Faults {
     const victim = awake[Math.floor(this.random.fraction() * awake.length)];
     const kind = Math.floor(this.random.fraction() * 8);
     if (kind < 2) return this.#killConnections(kind === 0 ? 'pubsub' : 'normal');
-    // At least one goes on all the time.
+    // At least one keeps running.
     if (!victim || awake.length < 2) return;
     return kind < 6 ? this.#pause(victim) : this.#replace(victim);
   }
@@ -106,10 +106,11 @@ class Faults {
 }
 
 /**
- * Processes, and substitutes for those that are killed, fire jobs every few milliseconds on a Redis of their own, while they
- * are suspended, killed and cut off. Judges what they wrote down.
+ * Fires jobs every few milliseconds in processes on their own Redis, while they are suspended, killed, replaced and cut
+ * off.
+ * Judges their logs.
  *
- * @throws where a process cannot be started, ends by itself, or does not end
+ * @throws if a process can't be started, exits by itself, or doesn't exit
  */
 export async function runCron({
   seconds,

@@ -1,7 +1,7 @@
-/** What all that is left to chance follows from: CHAOS_SEED, or another one each time. */
+/** The seed of all random choices: CHAOS_SEED, or a new one for each run. */
 export const SEED = Number(process.env['CHAOS_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 
-/** How a run that failed is repeated. */
+/** The command that repeats a failed run. */
 export const repeatWith = `CHAOS_SEED=${SEED} npm test -- --selectProjects chaos --testPathPatterns chaos/cron`;
 
 /** Prints what a run has seen. Not by console.log, to which jest adds a stack. */

@@ -1,6 +1,6 @@
 import type { TickStart } from '../checkers/ticks/ticks.js';
 
-/** What is written down of one run. Times are milliseconds on a clock that all processes share. */
+/** A line in the log of one run. Times are milliseconds on a clock that all processes share. */
 export type TickLine =
   /** The scheduler of a process fires a tick. `call`: no other call of the process has that number. */
   | (Call & { readonly type: 'fired'; readonly job: string; readonly tick: string })
@@ -32,7 +32,7 @@ export interface TickCall {
   killedAt?: number;
 }
 
-/** Makes calls of lines. Those of one process come in their order. */
+/** Builds calls from lines. The lines of one process are in order. */
 export class TickHistory {
   readonly #calls = new Map<string, Map<number, TickCall>>();
 

@@ -3,12 +3,12 @@ import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
 import { WANTED } from './process-faults.js';
 
-/** The lock of one of the resources that everybody wants. */
+/** The lock key of one of the contended resources. */
 function wantedKey(world: World): string {
   return `lock:{${world.oneOf(WANTED)}}`;
 }
 
-/** What happens to the nodes of a cluster that lose nothing. */
+/** Faults on the nodes of a cluster that lose no data. */
 export function clusterFaults(cluster: ChaosCluster): Fault[] {
   const fault = (kind: string, inject: (world: World) => Promise<unknown>): Fault => ({
     kind,

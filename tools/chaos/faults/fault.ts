@@ -5,19 +5,19 @@ import type { World } from '../world/world.js';
 export interface Fault {
   /** As it stands in the tables. */
   readonly kind: string;
-  /** Whether it strikes one worker; or Redis, and with it all of them; or nobody, because all go on as if nothing were wrong. */
+  /** One worker; Redis, and with it all workers; or nobody, if all work must continue as usual. */
   readonly strikes: 'worker' | 'redis' | 'nobody';
-  /** What no lock on one Redis can keep its word under. */
+  /** `true` for faults under which a lock on one Redis can't keep its promises. */
   readonly breaksPromises?: boolean;
-  /** How: Redis forgets what it had, also the last fencing tick; or its clock moves. */
+  /** `true` if Redis loses its data, including the last fencing token. */
   readonly losesData?: boolean;
   readonly movesClock?: boolean;
-  /** Whether the wall clocks of the workers have to be movable for it. */
+  /** `true` if it has to move the wall clocks of workers. */
   readonly needsClock?: boolean;
-  /** Whom it would strike best at this moment; anybody, where it does not matter. */
+  /** Chooses the best victim at this moment; `undefined` for any worker. */
   choose?(world: World): Promise<Slot | undefined>;
-  /** Resolves when it is over; with `false` where it did not come to pass. `victim` is there where it strikes a worker. */
+  /** Resolves after the fault, with `false` if it could not be injected. `victim` is set if it strikes a worker. */
   inject(world: World, victim: Slot): Promise<unknown>;
-  /** Puts right what is no longer felt when it is over: nobody is struck by that. */
+  /** Restores settings that no longer affect anyone after the fault. */
   restore?(): Promise<unknown>;
 }

@@ -19,18 +19,18 @@ const RIGHTS = [
   '+publish',
 ];
 const INBOXES = 'lock:inbox:*';
-/** What one line that was overheard is turned into, and how many lines are remembered. */
+/** The number of forgeries of one message, and the number of messages to remember. */
 const FORGED = 6;
 const REMEMBERED = 200;
 /** A flood: so many lines at once, again and again. */
 const WAVE = 50;
 const WAVE_EVERY_MS = 20;
-/** What no script writes. */
+/** Messages that no script sends. */
 const GARBAGE = ['', ' ', 'free', 'free 1', 'a/b 1 1 ', '\0\r\n', `${'x'.repeat(10_000)}/1 32 1 stock-0`];
 
 /**
- * Another user of the same Redis may use the channels of the locks and nothing else. It overhears all grants, and sends them into the
- * inboxes of others, again, and changed. Nobody is struck by that, so nothing is excused.
+ * Another user of the same Redis, who may use the channels of the locks and nothing else. Overhears all grants, and
+ * sends them into the inboxes of others, again and altered. It must have no effect, so it excuses nothing.
  */
 export const intruder: Fault = {
   kind: 'a user with channels only: replays, forges and floods',
@@ -77,7 +77,7 @@ class Intrusion {
   hasSent = false;
   readonly #inboxes = new Set<string>();
   readonly #lines: string[] = [];
-  /** What it hears of itself. */
+  /** Its own messages, which it receives as well. */
   readonly #own = new Set<string>();
   /** Of its own: what it hears, and when, must not change what the other faults do. */
   readonly #random: SeededRandom;

@@ -7,7 +7,7 @@ function anyTime(world: World): number {
   return world.leaseMs * (0.2 + 1.2 * world.random.fraction());
 }
 
-/** Whether it came to pass in so much time. */
+/** Resolves with true if the event happened in time. */
 function within(ms: number, event: Promise<void>): Promise<boolean> {
   return Promise.race([event.then(() => true), sleep(ms, false)]);
 }
@@ -15,7 +15,7 @@ function within(ms: number, event: Promise<void>): Promise<boolean> {
 /** Longer than it takes to find out, by far: what is found out later counts as that long. */
 const HUNG_AT_MOST_MS = 10_000;
 
-/** What happens between a worker and Redis; at the end all is well. */
+/** Faults between a worker and Redis. All connections work again after each. */
 export const networkFaults: readonly Fault[] = faults().map((fault) => ({
   ...fault,
   async inject(world, victim) {
@@ -77,7 +77,7 @@ function faults(): Fault[] {
       async inject(world, { proxies: [proxy] }) {
         proxy!.blackHole('toClient', 'subscriber');
         await sleep(2 * world.leaseMs);
-        // What was held back is lost, as on a connection that breaks.
+        // Drops the delayed data, like a broken connection.
         proxy!.cut('subscriber');
       },
     },
@@ -87,7 +87,7 @@ function faults(): Fault[] {
       async inject(world, { proxies: [proxy] }) {
         const found = proxy!.nextSubscriber();
         proxy!.forget('subscriber');
-        // How long it takes to find out is how long the fault lasts.
+        // The fault ends when the worker has detected it.
         await within(HUNG_AT_MOST_MS, found);
       },
     },

@@ -4,7 +4,7 @@ import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 import type { Fault } from './fault.js';
 
-/** What everybody wants most, so there is a holder and there are waiters nearly always. */
+/** The most contended resources, which nearly always have a holder and waiters. */
 export const WANTED = ['stock-0', 'ledger-0', 'prices-0', 'exports-0', 'leader:worker'];
 
 async function holder(world: World): Promise<Slot | undefined> {
@@ -23,7 +23,9 @@ export async function those(world: World, victim: Slot, role: Role): Promise<str
   return WANTED.filter((_, index) => seen[index]![role].includes(victim));
 }
 
-/** Stops it in a moment in which it holds, or waits. Gives what; nothing, and it runs on, where that does not come. */
+/**
+ * Stops it while it holds or waits, and returns the resources. Returns none, and lets it run, if no such moment comes.
+ */
 async function stopAs(world: World, victim: Slot, role: Role): Promise<string[]> {
   for (let tries = 0; tries < 10; tries++) {
     victim.worker.suspend();
@@ -35,7 +37,10 @@ async function stopAs(world: World, victim: Slot, role: Role): Promise<string[]>
   return [];
 }
 
-/** Stops one that waits, until it has been granted what it cannot know of. False, and it runs on, where that does not come. */
+/**
+ * Stops a waiter until Redis has granted it the resource unknown to it. Returns false, and lets it run, if that doesn't
+ * happen.
+ */
 async function stopUntilGranted(world: World, victim: Slot): Promise<boolean> {
   const wanted = await stopAs(world, victim, 'waiters');
   const held = await those(world, victim, 'holders');
@@ -58,7 +63,7 @@ async function resumeAfter(world: World, { worker }: Slot, leases: number): Prom
   worker.resume();
 }
 
-/** It is stopped, and goes on as if its machine had been suspended: its monotonic clock knows nothing of that time. */
+/** Resumes it as after a suspend of its machine: its monotonic clock skips that time. */
 async function suspendFor(world: World, { worker, clock }: Slot, leases: number): Promise<void> {
   const from = machineNow();
   await sleep(leases * world.leaseMs);
@@ -89,7 +94,7 @@ async function block(world: World, { worker }: Slot, leases: number): Promise<vo
   await sleep(leases * world.leaseMs);
 }
 
-/** What happens to the processes of an application. */
+/** Faults on the processes of an application. */
 export const processFaults: readonly Fault[] = [
   { kind: 'kill -9 of a holder', ...of('holders', killAndReplace) },
   { kind: 'kill -9 of a waiter', ...of('waiters', killAndReplace) },

@@ -16,7 +16,7 @@ function anyTime(world: World): number {
   return world.leaseMs * (0.4 + 1.1 * world.random.fraction());
 }
 
-/** What is sent between the worker and these nodes goes nowhere. @param meanwhile how long */
+/** Drops all data between the worker and these nodes. @param meanwhile time to wait */
 async function cutOff(
   world: World,
   { proxies }: Slot,
@@ -30,13 +30,13 @@ async function cutOff(
   }
   await meanwhile();
   for (const proxy of cut) {
-    // What was held back arrives, or is lost.
+    // Delayed data arrives or gets lost.
     if (world.upTo(2)) proxy.cut();
     proxy.heal();
   }
 }
 
-/** Redis executes, and the worker never hears of it: of each script to one node, for a while. */
+/** Lets Redis execute the scripts to one node and drops the replies, for a while. */
 async function loseReplies(world: World, { proxies }: Slot): Promise<boolean> {
   const proxy = proxies[world.upTo(proxies.length)]!;
   let isOver = false;
@@ -63,7 +63,7 @@ async function losePower(world: World, victim: Slot, set: QuorumSet): Promise<vo
   await cutOff(world, victim, missed, () => set.losePower(node!, granted));
 }
 
-/** What happens to five nodes of which three decide: two of them are missed by nobody. */
+/** Faults on five nodes of which any two may fail. */
 export function quorumFaults(set: QuorumSet): Fault[] {
   const revive = (): Promise<void> => set.revive();
   const killed = async (world: World, count: number): Promise<void> => {

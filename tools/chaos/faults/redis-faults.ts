@@ -11,7 +11,7 @@ async function crash(redis: ChaosRedis): Promise<void> {
   await redis.restart();
 }
 
-/** All connections are made anew, and what each of them sends first is answered with BUSY. */
+/** Reconnects all clients and answers the first command of each with BUSY. */
 async function refuseHandshakes(redis: ChaosRedis, { slots, leaseMs }: World): Promise<void> {
   const busy = redis.busy(leaseMs / 2);
   await sleep(leaseMs / 8);
@@ -19,14 +19,14 @@ async function refuseHandshakes(redis: ChaosRedis, { slots, leaseMs }: World): P
   await busy;
 }
 
-/** What happens to a Redis that keeps its data. */
+/** Faults on a Redis that keeps its data. */
 export function redisFaults(redis: ChaosRedis): Fault[] {
   const fault = (kind: string, inject: (world: World) => Promise<unknown>): Fault => ({
     kind,
     strikes: 'redis',
     inject,
   });
-  /** The history says from when to when nobody was answered: calls that give up meanwhile have to say so. */
+  /** The history has the span without replies: a call that gives up in it must report an outage. */
   const outage = (kind: string, silence: (world: World) => Promise<Span>): Fault =>
     fault(kind, async (world) => {
       const victims = world.slots.map(({ worker }) => worker.instanceId);
@@ -52,7 +52,7 @@ export function redisFaults(redis: ChaosRedis): Fault[] {
   ];
 }
 
-/** What happens to the wall clock of a Redis: it goes back. Each step stays. */
+/** Sets the wall clock of Redis back. Each step is permanent. */
 export function clockFaults(clock: SteppedClock): Fault[] {
   const kind = 'wall clock of Redis -60 s';
   const inject = async ({ leaseMs }: World): Promise<void> => {
@@ -62,7 +62,7 @@ export function clockFaults(clock: SteppedClock): Fault[] {
   return [{ kind, strikes: 'redis', movesClock: true, inject }];
 }
 
-/** What one Redis cannot keep its word under. */
+/** Faults under which one Redis can't keep the promises. */
 export function breakingFaults(redis: ChaosRedis, clock: SteppedClock | undefined): Fault[] {
   const breaks = { strikes: 'redis', breaksPromises: true } as const;
   const forward = async ({ leaseMs }: World): Promise<void> => {

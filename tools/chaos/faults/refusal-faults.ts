@@ -6,13 +6,13 @@ import type { Fault } from './fault.js';
 /** Much shorter than a lease, and longer than the first of the pauses after which a refused command is sent again. */
 const REFUSED_MS = 1_500;
 
-/** An operator takes the rights of the workers away for a moment: the leases go on, and what is freed meanwhile is refused. */
+/** An operator revokes rights of the workers for a moment: leases continue, and releases in that time are refused. */
 export function refusalFaults(redis: ChaosRedis): Fault[] {
   const fault = (what: string, refuse: () => Promise<void>): Fault => ({
     kind: `Redis: refuses ${what}`,
     strikes: 'redis',
     inject: refuse,
-    // Until then nothing else is in the way.
+    // Keeps other faults out until then.
     restore: () => sleep(2 * FREE_AGAIN_MS),
   });
   return [

@@ -3,15 +3,17 @@ import type { ChaosRedis } from '../servers/chaos-redis.js';
 import type { Fault } from './fault.js';
 import { WANTED } from './process-faults.js';
 
-/** What a quarantine takes longer than the longest lease, because Redis counts its uptime in seconds; and a little. */
+/** The excess of a quarantine over the longest lease: Redis counts its uptime in whole seconds, plus a margin. */
 export const ROUNDING_MS = 1_200;
 
 /**
- * Redis comes back from a snapshot that is some moments old. Leases are lost, and no two are valid at once: it grants nothing before
- * `quarantineMs` have passed.
+ * Brings Redis back from a snapshot that is some moments old. Leases are lost, but no two are valid at once: Redis
+ * grants nothing
+ * before `quarantineMs` have passed.
  *
- * @param haveOperators whether they end what it then shows: while the lease that they have ended goes on for its holder, until the next
- *   renewal, nobody else may have it. Takes a quarantine that is longer than leases
+ * @param haveOperators `true` if operators end the leases that reappear. No other call may get such a lock before the
+ * holder's
+ *   next renewal. Takes a quarantine that is longer than leases
  */
 export function snapshotFault(redis: ChaosRedis, quarantineMs: number, haveOperators: boolean): Fault {
   return {

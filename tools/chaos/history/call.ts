@@ -3,9 +3,9 @@ import type { AcquireInvoked, Looked, Lost, Wrote } from './entries.js';
 /** Everything that was said of one call to acquire. */
 export interface Call {
   readonly invoked: AcquireInvoked;
-  /** The one that it says it re-enters. */
+  /** The call whose lease it re-enters, by its own account. */
   readonly outer?: Call;
-  /** How often it was said how it ended: once. */
+  /** The number of recorded ends: must be one. */
   endings: number;
   /** Granted: when it was certainly held, its tokens by resource, and until when it could be trusted without a renewal. */
   granted?: { readonly at: number; readonly tokens: ReadonlyMap<string, number>; readonly until: number };
@@ -29,7 +29,7 @@ export interface Call {
   /** When release was called; and when it had succeeded. */
   releaseCalledAt?: number;
   releasedAt?: number;
-  /** How its process ended, where that was before its own end. */
+  /** When its process ended, if that was before the call's own end. */
   diedAt?: number;
 }
 
@@ -40,7 +40,7 @@ export interface Hold {
   readonly resource: string;
   readonly token: number;
   readonly shares: 'nothing' | 'read' | 'permits';
-  /** How much of the resource it takes: permits of a semaphore. */
+  /** The permits that it takes of a semaphore. */
   readonly permits: number;
   readonly from: number;
   readonly to: number;
@@ -60,8 +60,8 @@ export function heldUntil({ granted, looks, lost, endCalledAt }: Call): number {
 }
 
 /**
- * Whether it stands on the lease of another call. Where that was lost a moment before, the same call is granted a lease of its own,
- * with another token.
+ * Returns true if it shares the lease of another call. If that one was just lost, the call is granted a new lease with
+ * another token.
  */
 export function reenters({ outer, granted }: Call): boolean {
   if (!outer?.granted || !granted) return outer !== undefined;

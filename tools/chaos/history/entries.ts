@@ -1,11 +1,10 @@
-// What a history consists of: what each process says of itself, one JSON line each, written before it goes on, so that a
-// process that is killed has said everything it did. `at` is the machine's monotonic clock in milliseconds, the same for
-// all processes.
+// The entries of a history. Each process writes JSON lines about itself, synchronously, so that a killed process has
+// written down everything it did. `at` is the machine's monotonic clock in milliseconds, the same for all processes.
 
-/** What every line says. */
+/** The common part of all lines. */
 interface Said {
   readonly at: number;
-  /** The instance that says it. A process that is started anew has another one; `chaos` injects the faults. */
+  /** The instance that wrote it. A restarted process has a new one; `chaos` injects the faults. */
   readonly process: string;
 }
 
@@ -19,19 +18,19 @@ export interface AcquireInvoked extends Said {
   /** Several where they are acquired together. */
   readonly resources: readonly string[];
   readonly mode: ChaosMode;
-  /** Of a semaphore: how many permits this call takes, and how many there are. */
+  /** For a semaphore: the permits of this call, and the total. */
   readonly permits?: number;
   readonly total?: number;
   readonly leaseMs: number;
   /** Absent: until it is granted. */
   readonly waitMs?: number;
-  /** Whether it stands in the queue; otherwise it polls, or does not wait. */
+  /** `true` if it queues; otherwise it polls, or does not wait. */
   readonly queues: boolean;
   /** The call that it re-enters. */
   readonly inside?: string;
-  /** The worker's own signal aborts after so many milliseconds: else nobody may hear that the caller gave up. */
+  /** The timeout of the worker's own signal. Without one, no abort may be reported. */
   readonly abortMs?: number;
-  /** Where the worker sets it: else nobody may hear that a queue is full. */
+  /** The worker's limit, if any. Without one, no full queue may be reported. */
   readonly maxWaiters?: number;
 }
 
@@ -46,16 +45,16 @@ export interface AcquireOk extends Said {
   readonly until: number;
 }
 
-/** `fail`: certainly not held. `unknown`: Redis did not say, so it may have been granted to nobody for a while. */
+/** `fail`: certainly not held. `unknown`: Redis did not reply, so the resource may be blocked for a while. */
 export interface AcquireEnded extends Said {
   readonly type: 'fail' | 'unknown';
   readonly op: 'acquire';
   readonly call: string;
   /** The code of the error; `null` of a `tryAcquire` that found it busy. */
   readonly code: string | null;
-  /** What the error said. */
+  /** The error message. */
   readonly why?: string;
-  /** Whether the error has a cause. */
+  /** `true` if the error has a cause. */
   readonly hasCause?: boolean;
 }
 
@@ -78,7 +77,7 @@ export interface Lost extends Said {
   readonly reason: string;
   /** The deadline that the lease had when it was last looked at. */
   readonly until: number;
-  /** When the event loop last ran before this, by a timer of its own: a process that stood still could not see it sooner. */
+  /** The last run of the event loop before this, by a timer: a stalled process could not see it sooner. */
   readonly loopRanAt: number;
 }
 
@@ -90,28 +89,28 @@ export interface Ended extends Said {
   /** When some permits were given back: how many it has still. */
   readonly left?: number;
   readonly code?: string;
-  /** What the error said. */
+  /** The error message. */
   readonly why?: string;
 }
 
-/** What the witness answered to a write. */
+/** The reply of the witness to a write. */
 export interface Wrote extends Said {
   readonly type: 'wrote';
   readonly call: string;
   readonly resource: string;
   readonly token: number;
   readonly accepted: boolean;
-  /** Whether the lease was held when the answer was there: then the write was made under the lock. */
+  /** `true` if the lease was still held at the reply: then the write was made under the lock. */
   readonly heldAfter: boolean;
 }
 
-/** What the witness itself saw, in its order. */
+/** The observations of the witness, in its order. */
 export interface Witnessed extends Said {
   readonly type: 'witnessed';
   readonly resource: string;
   readonly token: number;
   readonly accepted: boolean;
-  /** What the writer had read of the unfenced counter, and what it was by then: different where an update was lost. */
+  /** The writer's value of the unfenced counter, and its value at the write: they differ if an update was lost. */
   readonly read: number;
   readonly found: number;
 }
@@ -129,7 +128,7 @@ export interface Ticked extends Said {
   readonly until: number;
 }
 
-/** Who holds and who waits, in the order of the queue. Redis was asked at `from`, and had answered at `at`. */
+/** The holders and the waiters, in queue order. Redis was asked at `from` and had replied at `at`. */
 export interface QueueSeen extends Said {
   readonly type: 'queue';
   readonly from: number;
@@ -151,12 +150,12 @@ export interface FaultSeen extends Said {
   readonly phase: 'begin' | 'healed';
   /** The processes it strikes; all of them where Redis itself is struck. */
   readonly victims: readonly string[];
-  /** What one Redis cannot keep its word under: data lost, its clock moved. Overlaps are expected, stale writes are not. */
+  /** `true` if data are lost or the clock moves. Allows overlaps, but no stale writes. */
   readonly breaksPromises: boolean;
   /** Redis forgets the last tick it gave. A token may then be given again, but only if its clock is also behind: `movesClock`. */
   readonly losesData?: boolean;
   readonly movesClock?: boolean;
-  /** Said when it is over: it did not come to pass, as where nobody held what the victim was to hold. */
+  /** Set at the end if it could not be injected, for example because the victim never held the resource. */
   readonly missed?: boolean;
 }
 
@@ -168,15 +167,18 @@ export interface Unanswered extends Said {
 }
 
 /**
- * The event loop of the process stood still: it ran at `from`, and not again before `at`. Said of more than some 50 ms, whether
- * a fault is behind it or a busy machine: nothing was promised to it meanwhile, and nothing was sent.
+ * A stall of the event loop: it ran at `from`, and not again before `at`. Recorded from about 50 ms, whether caused by
+ * a fault or by a busy machine: the process got no promises in that time and sent nothing.
  */
 export interface Stalled extends Said {
   readonly type: 'stall';
   readonly from: number;
 }
 
-/** Redis answered the harness late: asked at `from`, and not before `at`. Said of more than some 50 ms, where there is no observer. */
+/**
+ * A late reply to the harness: sent at `from`, received at `at`. Recorded from about 50 ms, in worlds without an
+ * observer.
+ */
 export interface AnsweredLate extends Said {
   readonly type: 'late';
   readonly from: number;
@@ -188,13 +190,13 @@ export interface ClockSet extends Said {
   readonly byMs: number;
 }
 
-/** What nobody expects: an unhandled rejection, a warning, an error that is none of the library's. */
+/** An unexpected failure: an unhandled rejection, a warning, an error that isn't the library's. */
 export interface Crashed extends Said {
   readonly type: 'crash';
   readonly error: string;
 }
 
-/** What is left when everybody has closed. */
+/** Remains after all processes have closed. */
 export interface Leftovers extends Said {
   readonly type: 'leftovers';
   readonly keys: readonly string[];
@@ -202,7 +204,7 @@ export interface Leftovers extends Said {
   readonly channels: readonly string[];
 }
 
-/** What keeps a process alive after it has closed its application. */
+/** Handles that keep a process alive after it has closed its application. */
 export interface StillOpen extends Said {
   readonly type: 'open';
   readonly handles: readonly string[];

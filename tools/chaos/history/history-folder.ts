@@ -11,10 +11,10 @@ import { HistoryLog, readHistory } from './history-log.js';
 const ENDING = '.jsonl';
 const GRANTED = '"type":"ok","op":"acquire"';
 
-/** Where the processes of one world say what they do: a file for each. Gone when it is disposed of, unless it is kept. */
+/** A folder with one log file for each process of a world. Deleted on dispose, unless it is kept. */
 export class HistoryFolder implements Disposable {
   readonly path = mkdtempSync(join(tmpdir(), 'lock-chaos-'));
-  /** What was read of each file so far. */
+  /** The file of each process, with the grants counted so far. */
   readonly #counted = new Map<string, { readonly file: GrowingFile; granted: number }>();
   readonly #heard = new Map<string, { readonly file: GrowingFile; readonly entries: Entry[] }>();
   readonly #calledOff = atExit(() => this[Symbol.dispose]());
@@ -29,7 +29,7 @@ export class HistoryFolder implements Disposable {
     return new HistoryLog(this.fileOf(process), process);
   }
 
-  /** How many leases were granted so far. */
+  /** The number of leases granted so far. */
   countGrants(): number {
     let sum = 0;
     for (const path of filesIn(this.path)) {
@@ -42,7 +42,7 @@ export class HistoryFolder implements Disposable {
   }
 
   /**
-   * What was said so far, while they go on. With an entry it has all that led to it: each is written before its process goes on.
+   * Reads the logs of a running world. Each entry is written before its process continues, so its causes are included.
    */
   readSoFar(): History {
     const now = machineNow();

@@ -2,7 +2,7 @@ import { openSync, readFileSync, writeSync } from 'node:fs';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { Entry } from './entries.js';
 
-/** What a process still has to say of an entry: the time and its own name are added. */
+/** An entry without the time and the name of the process, which the log adds. */
 export type Saying = Entry extends infer E
   ? E extends Entry
     ? Omit<E, 'at' | 'process'> & { at?: number }
@@ -20,7 +20,7 @@ export class HistoryLog {
     this.#file = openSync(path, 'a');
   }
 
-  /** @param saying with `at`, where the time to tell is not the one of the telling */
+  /** @param saying with `at`, if it happened earlier than this call */
   say(saying: Saying): void {
     writeSync(this.#file, `${JSON.stringify({ at: machineNow(), process: this.process, ...saying })}\n`);
   }

@@ -8,7 +8,7 @@ export interface FaultSpan extends Pick<
 > {
   readonly from: number;
   readonly to: number;
-  /** It did not come to pass. */
+  /** It could not be injected. */
   readonly missed: boolean;
 }
 
@@ -33,7 +33,7 @@ export class History {
 
   readonly #byType: ReadonlyMap<string, readonly Entry[]>;
 
-  /** @param heardUntil of a history that goes on: what was said by then is in it */
+  /** @param heardUntil for a running world: everything before this is complete */
   constructor(
     entries: readonly Entry[],
     private readonly heardUntil = 0,
@@ -48,7 +48,7 @@ export class History {
     this.faults = this.#toFaults();
   }
 
-  /** Those of these types, in the order of time. */
+  /** The entries of these types, in the order of time. */
   of<T extends Entry['type']>(...types: T[]): readonly EntryOf<T>[] {
     const lists = types.map((type) => (this.#byType.get(type) ?? []) as readonly EntryOf<T>[]);
     return lists.length === 1 ? lists[0]! : lists.flat().sort((a, b) => a.at - b.at);

@@ -2,10 +2,10 @@ import { machineNow } from '../../../test/support/expect/machine-now.js';
 import type { HistoryLog } from './history-log.js';
 
 const LOOP_MS = 5;
-/** A loop that did not run for so long stood still. */
+/** The shortest gap that counts as a stall. */
 const STALL_MS = 50;
 
-/** Says when the event loop of this process stood still, and calls back whenever it runs. */
+/** Reports stalls of this process's event loop, and calls back whenever it runs. */
 export class LoopWatch {
   /** When the event loop last ran, by a timer of its own. */
   ranAt = machineNow();
@@ -26,7 +26,7 @@ export class LoopWatch {
     const [from, at] = [this.ranAt, machineNow()];
     if (at - from > STALL_MS) this.log.say({ type: 'stall', from, at });
     this.onTurn();
-    // Not before this turn of the loop is over: what stood still with it belongs to it.
+    // Waits for the end of this turn: its other callbacks were delayed by the same stall.
     setImmediate(() => (this.ranAt = at));
   }
 }

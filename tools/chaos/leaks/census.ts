@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { ENDS_BY_ITSELF } from '../world/leftovers.js';
 
-/** What a process and its Redis have at a quiet moment, by what is counted. */
+/** The counts of a process and its Redis at a quiet moment, by kind. */
 export type Census = Readonly<Record<string, number>>;
 
-/** What is looked at from outside. */
+/** The objects to count, seen from outside. */
 export interface Watched {
   /** Every ioredis client of this process. */
   readonly clients: ReadonlySet<Redis>;
@@ -16,7 +16,7 @@ export interface Watched {
   readonly admin: Redis;
 }
 
-/** What one of the instances leads all the time. */
+/** The leadership that one of the instances always has. */
 export const LEADERSHIP = 'the leader';
 
 /** Every ioredis client of this process, from now on: the package keeps its own to itself. */
@@ -30,7 +30,7 @@ export function watchClients(): Set<Redis> {
   return clients;
 }
 
-/** Counts, again and again until there is no key left, and nothing is more than before; or the time is over. */
+/** Counts repeatedly until no key is left and no count has grown, or the time is up. */
 export async function takeCensus(watched: Watched, withinMs: number, before?: Census): Promise<Census> {
   const giveUpAt = performance.now() + withinMs;
   for (;;) {
@@ -41,7 +41,7 @@ export async function takeCensus(watched: Watched, withinMs: number, before?: Ce
   }
 }
 
-/** What there is more of than before. */
+/** The counts that have grown. */
 export function grownIn(after: Census, before: Census): string[] {
   return Object.entries(after)
     .filter(([name, value]) => value > (before[name] ?? 0))

@@ -15,11 +15,11 @@ export const LEAKS = [
 ] as const;
 export type Leak = (typeof LEAKS)[number];
 
-/** What the process counted. */
+/** The counts of the process. */
 export interface LeakReport {
-  /** How many leases were acquired and ended between the two looks. */
+  /** The leases acquired and ended between the two counts. */
   cycles: number;
-  /** How many rounds of each mode. */
+  /** The rounds of each mode. */
   modes: Record<string, number>;
   before: Census;
   after: Census;
@@ -32,7 +32,7 @@ export interface LeakCount extends LeakReport {
   heapGrowth: number;
   /** From the end of app.close() to the end of the process. */
   endedAfterMs: number;
-  /** What was more after than before; nothing where nothing leaks. */
+  /** Counts that have grown; empty without leaks. */
   violations: string[];
 }
 

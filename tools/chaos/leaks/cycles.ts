@@ -25,7 +25,7 @@ export interface Fleet {
 /** One round of one way to use locks: it begins and ends with nothing held. `name` is new each time. */
 export interface Cycle {
   readonly mode: string;
-  /** How often it takes its turn. Those that have to wait for the clock come less often. */
+  /** Its share of the turns. Modes that wait for the clock have a lower one. */
   readonly weight: number;
   run(fleet: Fleet, name: string): Promise<unknown>;
 }
@@ -227,7 +227,7 @@ export const CYCLES: readonly Cycle[] = [
     run: async ({ a }, name) => {
       await using lease = await a.acquire(name, { leaseMs: 150 });
       await sleep(60);
-      // Where the machine is busy it is lost, which is a way to end as well.
+      // A busy machine may lose it, which is a valid end as well.
       if (lease.isHeld()) await lease.extend().catch(expectOurs);
     },
   },

@@ -1,4 +1,4 @@
-// What count-leaks.ts starts, with --expose-gc: two applications of the package as it is published, in one process.
+// The program that count-leaks.ts starts, with --expose-gc: two applications of the published package, in one process.
 import 'reflect-metadata';
 import { setMaxListeners } from 'node:events';
 import { Module } from '@nestjs/common';
@@ -13,9 +13,9 @@ const [url, cycles, ...leaks] = process.argv.slice(2) as [string, string, ...Lea
 
 /** For the heap to reach its size, and for everything to be compiled. */
 const WARM_UP = leaks.length > 0 ? 200 : Math.max(1_500, Number(cycles) * 0.75);
-/** How long it may take until what is under way has ended: claims live for a second. */
+/** Time for pending work to end: claims live for a second. */
 const QUIET_WITHIN_MS = leaks.length > 0 ? 3_000 : 15_000;
-/** How many rounds are under way at the same time. */
+/** The number of concurrent rounds. */
 const LANES = 12;
 
 const clients = watchClients();

@@ -1,7 +1,7 @@
 import { SCRIPTS } from './mutate.mjs';
 
 /**
- * What can be wrong with "each tick starts once".
+ * Bugs that break "each tick starts once".
  *
  * @type {readonly import('./mutate.mjs').Mutant[]}
  */

@@ -8,7 +8,7 @@ import { isPlayable } from './scenarios.js';
 const HUNT_MS = 500_000;
 
 const MUTANTS = LOCK_MUTANTS.filter(({ scenario }) => isPlayable(scenario));
-/** What the mutants do wrong there, the library does right. */
+/** The library passes the scenarios in which mutants fail. */
 const SCENARIOS = [...new Set(MUTANTS.map(({ scenario }) => scenario))];
 
 const seed = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));

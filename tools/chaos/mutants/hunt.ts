@@ -10,17 +10,17 @@ import { LOCK_MUTANTS, type LockMutant } from './lock-mutants.mjs';
 import { replacedBy } from './replaced-by.js';
 import { isPlayable, scenarios } from './scenarios.js';
 
-/** What became of one mutant, or of a world without any. */
+/** The result of one mutant, or of a world without any. */
 export interface HuntResult {
   /** Its name; `null` where the library was the published one. */
   readonly mutant: string | null;
   readonly scenario: LockMutant['scenario'];
   readonly seed: number;
-  /** The rules that were broken. Of a mutant: those that are there for it, as soon as one of them was. */
+  /** The broken rules. For a mutant: those that must catch it, as soon as one has. */
   readonly caughtBy: readonly string[];
   /** The first violation. */
   readonly what: string | undefined;
-  /** How long its workers had worked by then. */
+  /** Time for which its workers had worked by then. */
   readonly afterMs: number;
   readonly holds: number;
 }
@@ -37,14 +37,16 @@ interface Quarry {
   readonly scenario: LockMutant['scenario'];
 }
 
-/** What was heard of a world, and what is wrong with it. */
+/** The history of a world, and its violations. */
 interface Finding {
   readonly history: History;
   readonly broken: readonly Verdict[];
   readonly at: number;
 }
 
-/** One world works or waits while another one starts. With more, this process, which is their network, stands still too often. */
+/**
+ * One world works or waits while another one starts. With more, this process, which is their network, stalls too often.
+ */
 const AT_ONCE = 3;
 const LOOK_MS = 200;
 
@@ -60,7 +62,7 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
   const left = all.filter(({ mutant, scenario }) => {
     return isPlayable(scenario) && (!only || only.includes(mutant?.name ?? scenario));
   });
-  // Those that take long first, so that none of them is still at work when nothing else is left.
+  // Starts the longest first, so that none runs alone at the end.
   left.sort((a, b) => scenarios[b.scenario].enoughMs - scenarios[a.scenario].enoughMs);
   prepareWorkers(left.map(({ mutant }) => mutant && replacedBy(mutant)));
   const results: HuntResult[] = [];
@@ -107,14 +109,14 @@ async function untilEnd(world: World, redis: ChaosRedis, scenario: LockMutant['s
   return look(world.heardSoFar(), [...checkers.keys()]);
 }
 
-/** What a mutant does is looked for all the time, and while its application closes. */
+/** Looks for violations all the time, also while its application closes. */
 async function untilCaught(world: World, redis: ChaosRedis, mutant: LockMutant): Promise<Finding> {
   const { scenario, caughtBy, lastsMs = scenarios[scenario].lastsMs } = mutant;
   const trouble = beginTrouble(world, redis, scenario);
   const caught = new AbortController();
   const end = lastsMs > 0 ? sleep(lastsMs, undefined, caught) : trouble.ended;
   const finding = await lookUntil(end, world, caughtBy);
-  // Else nothing that runs this could end before the time is over.
+  // Otherwise its caller could not end before the time is up.
   caught.abort();
   await trouble.end();
   return finding.broken.length > 0 ? finding : lookUntil(world.close(), world, caughtBy);
@@ -128,7 +130,7 @@ interface Running {
 function beginTrouble(world: World, redis: ChaosRedis, scenario: LockMutant['scenario']): Running {
   const over = new AbortController();
   const ended = scenarios[scenario].trouble?.(world, over.signal, redis) ?? Promise.resolve();
-  // Whoever waits for its end hears of it.
+  // Avoids an unhandled rejection: the error reaches the caller that awaits the end.
   ended.catch(() => undefined);
   return {
     ended,
@@ -139,22 +141,22 @@ function beginTrouble(world: World, redis: ChaosRedis, scenario: LockMutant['sce
   };
 }
 
-/** Looks at a world that goes on, until one of the rules is broken or the end has come. */
+/** Checks a running world until a rule is broken or the end has come. */
 async function lookUntil(end: Promise<unknown>, world: World, rules: readonly string[]): Promise<Finding> {
   let isOver = false;
   const ended = end.then(() => (isOver = true));
-  // Where nobody waits for it any more.
+  // Avoids an unhandled rejection if the caller has stopped waiting.
   ended.catch(() => undefined);
   for (;;) {
     await Promise.race([sleep(LOOK_MS), ended]);
     const history = world.heardSoFar();
-    // What those who are just closing have left is not all that they will have left.
+    // Processes that are still closing have not cleaned up yet.
     const finding = look(history, isClosed(history) ? rules : rules.filter((rule) => rule !== 'leftovers'));
     if (finding.broken.length > 0 || isOver) return finding;
   }
 }
 
-/** Whether all that began to close have closed. */
+/** Returns true if all processes that began to close have closed. */
 function isClosed(history: History): boolean {
   return history.of('closing').length === history.of('closed').length;
 }

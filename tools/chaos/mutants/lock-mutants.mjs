@@ -1,16 +1,17 @@
 import { SCRIPTS } from './mutate.mjs';
 
 /**
- * What can be wrong with a lock: each of them is a mistake that somebody has made. The hunt proves that a checker sees it.
+ * Bugs that people have written into locks. The hunt proves that a checker sees each.
  *
  * @typedef {import('./mutate.mjs').Mutant & {
- *   readonly scenario: 'rush' | 'standstill' | 'suspended' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'long outage' | 'crowd' | 'intruder' | 'queue' | 'killed' | 'all killed' | 'old snapshot' | 'power failure' | 'refused',
+ *   readonly scenario: 'rush' | 'standstill' | 'suspended' | 'cut off' | 'deaf' | 'patient' | 'outage' | 'long outage'
+ * | 'crowd' | 'intruder' | 'queue' | 'killed' | 'all killed' | 'old snapshot' | 'power failure' | 'refused',
  *   readonly work?: Partial<import('../world/world.js').Work>,
  *   readonly lastsMs?: number,
  *   readonly caughtBy: readonly string[],
- * }} LockMutant `scenario`: in which world it can do harm; `work`: less of the work there, in which it does so sooner;
- *   `lastsMs`: how long, where it does not take as long as others;
- *   `caughtBy`: the rules that are there for it
+ * }} LockMutant `scenario`: the world in which it does harm; `work`: less work, if that shows it sooner;
+ *   `lastsMs`: the duration, if it differs from the scenario's;
+ *   `caughtBy`: the rules that must catch it
  *
  * @type {readonly LockMutant[]}
  */

@@ -20,20 +20,20 @@ import {
 /** A small world in which some kinds of mutants do harm. */
 export interface Scenario {
   readonly settings: Omit<WorldSettings, 'seed' | 'replaced'>;
-  /** How long it may take until the harm is done, on a machine that is very busy; then all is closed. 0: as long as the trouble. */
+  /** The time limit for the harm, generous for a busy machine; then all is closed. 0: as long as the trouble. */
   readonly lastsMs: number;
-  /** How long it lasts where no harm is to be done. */
+  /** The duration without a mutant. */
   readonly enoughMs: number;
   readonly trouble?: Trouble;
   /** @default one that keeps nothing */
   readonly redis?: ChaosRedisOptions;
-  /** What its workers are told of it. @default nothing */
+  /** Module options for its workers. @default none */
   readonly options?: { restartQuarantineMs: number };
-  /** Whether the clocks of the workers have to be movable for it. */
+  /** `true` if the clocks of the workers have to be movable. */
   readonly needsClock?: boolean;
 }
 
-/** Whether it can be played on this machine. */
+/** Returns true if this machine can run it. */
 export function isPlayable(scenario: LockMutant['scenario']): boolean {
   return SteppedClock.isSupported || !scenarios[scenario].needsClock;
 }
@@ -46,13 +46,13 @@ const QUIET = { resources: 1, longHolds: 0, campaigns: false, ticks: false } as 
 const FORGOTTEN = {
   workers: 3,
   isObserved: false,
-  // Enough for a Redis that starts anew, and all connections to it, on a busy machine.
+  // Enough to restart Redis and reconnect, on a busy machine.
   leaseMs: 10_000,
   work: { ...QUIET, callers: 1, longHolds: 100, ways: { exclusive: 1 } },
 } as const;
 
 export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
-  /** Everybody wants everything, in all ways. Nothing goes wrong. */
+  /** All workers want all resources, in all modes, without faults. */
   rush: {
     settings: {
       ...PAIR,
@@ -76,7 +76,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     lastsMs: LASTS_MS,
     enoughMs: 2_500,
   },
-  /** Processes stand still for longer than their leases last. */
+  /** Stalls outlast leases. */
   standstill: {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, longHolds: 30, ways: { exclusive: 1 } } },
     lastsMs: LASTS_MS,
@@ -96,14 +96,14 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     trouble: suspends,
     needsClock: true,
   },
-  /** Commands arrive when nobody expects them any more. */
+  /** Commands arrive long after their call has ended. */
   'cut off': {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, longHolds: 90, ways: { exclusive: 1 } } },
     lastsMs: LASTS_MS,
     enoughMs: 4_000,
     trouble: sendsLate,
   },
-  /** Nobody hears that he is granted. */
+  /** Grant messages get lost. */
   deaf: {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 1, ways: { exclusive: 1 } } },
     lastsMs: LASTS_MS,
@@ -121,7 +121,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     enoughMs: 5_000,
     trouble: hearsNothing(4_000),
   },
-  /** Redis answers nobody for a while, again and again, while calls wait and give up. */
+  /** Redis is silent for a while, again and again, while calls wait and give up. */
   outage: {
     settings: {
       ...PAIR,
@@ -143,7 +143,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     enoughMs: 8_000,
     trouble: answersNobody(6_000),
   },
-  /** Somebody else sends into the inboxes. */
+  /** Another client sends into the inboxes. */
   intruder: {
     settings: {
       ...PAIR,
@@ -155,8 +155,8 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     trouble: intrudes,
   },
   /**
-   * Many give up in the same moment. The moment counts only where the first call in line of its process gives up, and nothing has
-   * stood still for a second before.
+   * Many calls give up in the same moment. It only counts if the first call in line of its process gives up, after a
+   * second without stalls.
    */
   crowd: {
     settings: {
@@ -167,13 +167,13 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     lastsMs: LASTS_MS,
     enoughMs: 4_000,
   },
-  /** Those who wait are looked at. */
+  /** The queue is observed. */
   queue: {
     settings: { workers: 3, leaseMs: 400, work: { ...QUIET, callers: 1, longHolds: 30, ways: { exclusive: 1 } } },
     lastsMs: LASTS_MS,
     enoughMs: 2_500,
   },
-  /** Who was just granted dies of it. */
+  /** Processes die right after a grant. */
   killed: {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, ways: { exclusive: 1 } } },
     lastsMs: LASTS_MS,
@@ -205,7 +205,7 @@ export const scenarios: Readonly<Record<LockMutant['scenario'], Scenario>> = {
     enoughMs: 10_000,
     trouble: refuses,
   },
-  /** Nobody lives to see the end. */
+  /** All processes die. */
   'all killed': {
     settings: { ...PAIR, leaseMs: 250, work: { ...QUIET, callers: 2, ways: { exclusive: 1 } } },
     lastsMs: 0,

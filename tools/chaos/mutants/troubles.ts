@@ -10,7 +10,7 @@ import type { ChaosRedis } from '../servers/chaos-redis.js';
 import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 
-/** What happens to a small world, until the signal says that it is enough. */
+/** Disturbs a small world until the signal aborts. */
 export type Trouble = (world: World, signal: AbortSignal, redis: ChaosRedis) => Promise<void>;
 
 interface Seen {
@@ -18,7 +18,7 @@ interface Seen {
   readonly waiters: readonly Slot[];
 }
 
-/** The one that everybody wants. */
+/** The resource that all workers want. */
 const RESOURCE = 'stock-0';
 /** More than come in the time. */
 const MANY = 50;
@@ -39,7 +39,7 @@ function withKind(kind: string): Fault {
   return processFaults.find((fault) => fault.kind === kind)!;
 }
 
-/** Holders and waiters stand still for longer than their leases last. */
+/** Stalls holders and waiters for longer than their leases last. */
 export const stops = again(
   { ...withKind('SIGSTOP of a holder, past its lease'), choose: holder },
   { ...withKind('SIGSTOP of a waiter, past its place'), choose: waiter },
@@ -51,7 +51,7 @@ export const suspends = again(
   { ...withKind('suspend of a granted waiter'), choose: waiter },
 );
 
-/** What a holder has sent until the end of its work arrives when its lease is long over. */
+/** Delays all commands of a holder until long after its lease. */
 export const sendsLate = again({
   kind: 'network: nothing arrives for more than a lease',
   strikes: 'worker',
@@ -107,10 +107,10 @@ export function answersNobody(forMs: number): Trouble {
 /** Redis refuses everything for a second. */
 export const refuses: Trouble = (world, signal, redis) => again(...refusalFaults(redis))(world, signal, redis);
 
-/** Somebody else sends into the inboxes what was overheard there. */
+/** Sends overheard messages into the inboxes. */
 export const intrudes = again(intruder);
 
-/** How long it takes to be sure that a free lock is given to nobody, with the lease of the dead. */
+/** Time after which a free lock is certainly granted to nobody, including the lease of the dead process. */
 const SURE_MS = 2_000;
 
 /** A worker that waits is granted the lock, and dies before it knows. Then the others are left alone for a while. */
@@ -134,7 +134,7 @@ export const diesOfGrant: Trouble = (world, signal, redis) => {
 export const killsAll: Trouble = async (world, signal) => {
   for (;;) {
     if (!(await stopWhen(world, world.slots, isWanted, signal))) return;
-    // What they had sent is still under way to Redis: a release may leave none that waits.
+    // Their last commands are still on the way: a release may leave no waiter.
     await sleep(20);
     await world.redis.admins[0]!.ping();
     if (isWanted(await world.look(RESOURCE))) break;
@@ -145,7 +145,7 @@ export const killsAll: Trouble = async (world, signal) => {
 
 const isWanted = ({ holders, waiters }: Seen): boolean => holders.length > 0 && waiters.length > 0;
 
-/** Redis knows again what it knew a moment ago. An operator ends the lease that it shows, and then one of those who wait gives up. */
+/** Restores an old state of Redis. An operator ends the lease that reappears, and then one of the waiters gives up. */
 export const comesBackOld: Trouble = (world, signal, redis) =>
   again({
     kind: 'Redis: kill -9, back from an old snapshot',
@@ -190,7 +190,7 @@ export const losesPower: Trouble = (world, signal, redis) =>
     },
   })(world, signal, redis);
 
-/** A holder stands still until its lease has ended, and Redis does not know of it. The others go on. */
+/** Stalls a holder until its lease has expired, and Redis doesn't know about it. The others continue. */
 async function outlives(
   world: World,
   holder: Slot,
@@ -206,10 +206,7 @@ async function outlives(
   }
 }
 
-/**
- * Stops workers in a moment in which it is so: they send nothing while they stand still. Returns what was seen; nothing where it did not
- * come to that.
- */
+/** Stops workers at a moment for which `isSo` is true, and returns its state. Stopped workers send nothing. */
 async function stopWhen(
   world: World,
   slots: readonly Slot[],

@@ -4,7 +4,7 @@ import type { FaultTargets } from '../run/faults-part.js';
 import { FAULT_RECOVERIES, gapsOf, isLate, type Recovery } from './recoveries.js';
 import { atLeast, grouped, none, type Outcome, type Row } from './row.js';
 
-/** What the chapters came to, beside what they were to come to. */
+/** Compares the chapters with their targets. */
 export function faultsOutcome(chapters: readonly Chapter[], targets: FaultTargets): Outcome {
   return {
     rows: [
@@ -64,7 +64,7 @@ export function verdicts(chapters: readonly Chapter[], { looks = true }: FaultTa
   });
 }
 
-/** How soon it went on. A figure that nothing was seen of is left out. */
+/** Recovery times. Omits figures without samples. */
 export function recoveries(chapters: readonly Chapter[], targets: FaultTargets, all: readonly Recovery[]): Row[] {
   return all.flatMap((recovery) => {
     const { what, target } = recovery;
@@ -103,7 +103,7 @@ export function fencing(chapters: readonly Chapter[]): Row[] {
   ];
 }
 
-/** That the faults do harm where they can. */
+/** Proves that the faults do harm if they can. */
 function harm(chapters: readonly Chapter[]): Row[] {
   const shown = sum(chapters, ({ verdicts: all }) => {
     return all.find(({ rule }) => rule === 'exclusion')!.shown?.length ?? 0;

@@ -10,7 +10,7 @@ export function table({ rows }: Pick<Outcome, 'rows'>): string {
   return ['| What | Target | Seen |', '| --- | --- | --- |', ...lines].join('\n');
 }
 
-/** What went wrong, for the person who has to find out why. */
+/** The failures, for the person who investigates them. */
 export function complaintsOf({ complaints }: Outcome): string {
   const left = complaints.length - MAX_COMPLAINTS;
   return [...complaints.slice(0, MAX_COMPLAINTS), ...(left > 0 ? [`and ${left} more`] : [])].join('\n');

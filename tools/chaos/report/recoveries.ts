@@ -1,7 +1,7 @@
 import { heartbeatMs } from '../checkers/bounds.js';
 import type { Gap } from '../checkers/progress/gaps.js';
 
-/** How soon a resource is granted again after something. */
+/** Limits the time between an event and the next grant of a resource. */
 export interface Recovery {
   readonly what: string;
   readonly kinds: RegExp;
@@ -10,20 +10,20 @@ export interface Recovery {
 }
 
 /**
- * What two answers may take on a busy machine: each up to a quarter of a lease, and what takes longer is left out (see `Struck`). A grant
- * whose message is lost takes the answer to the release, and that to the keep which finds it.
+ * Two replies on a busy machine: each up to a quarter of a lease; slower ones are left out (see `Struck`). A grant
+ * whose message got lost takes the reply to the release and the reply to the keep that finds it.
  */
 const twoAnswersMs = (leaseMs: number): number => leaseMs / 2;
 
 /**
- * A probe is sent after 1.75 s at the latest, and the next one 0.75 s after its answer. The pause before the connection is made anew is
- * up to 0.4 s, and a connection that hangs is given up after 0.25 s.
+ * A probe is sent after 1.75 s at the latest, and the next one 0.75 s after its reply. The pause before the reconnect
+ * is up to 0.4 s, and a hanging connection is given up after 0.25 s.
  */
 const HUNG_MS = 1_750 + 750 + 400 + 250;
 
 /**
- * What the dead had, the lock or the rest of a place in the queue, ends no later than a lease after its death. Who waits asks when
- * the lease that it knows of should be over (lookPause), or no later than a twelfth of a lease after that (heartbeatPause).
+ * The lock or the place of a dead process ends no later than a lease after its death. A waiter asks when the lease that
+ * it knows of should have ended (lookPause), or up to a twelfth of a lease later (heartbeatPause).
  */
 const AFTER_A_DEAD_HOLDER: Recovery = {
   what: 'after a dead holder, or the last one that died or stood still and would have been next',
@@ -32,7 +32,7 @@ const AFTER_A_DEAD_HOLDER: Recovery = {
   boundMs: (leaseMs: number): number => 1.1 * leaseMs + 250,
 };
 
-/** What is measured of each recovery, on keys such as `redis: Redis: LOADING`. */
+/** The measure for each recovery, on keys such as `redis: Redis: LOADING`. */
 export const FAULT_RECOVERIES: readonly Recovery[] = [
   AFTER_A_DEAD_HOLDER,
   {
@@ -61,7 +61,7 @@ export const FAULT_RECOVERIES: readonly Recovery[] = [
   },
 ];
 
-/** From when the fault is over: when another node is the primary, or the nodes answer again. */
+/** Starts after the fault: when another node is the primary, or the nodes answer again. */
 export const TOPOLOGY_RECOVERIES: readonly Recovery[] = [
   AFTER_A_DEAD_HOLDER,
   {
@@ -84,7 +84,7 @@ export function isLate({ boundMs }: Recovery, { ms, leaseMs }: Gap): boolean {
   return ms > boundMs(leaseMs);
 }
 
-/** What was later than its bound, for the person who looks at the history. */
+/** Gaps over their bound, for the person who reads the history. */
 export function lateGaps(all: readonly Recovery[], gaps: Gaps): string[] {
   return all.flatMap((recovery) =>
     gapsOf(recovery, gaps)

@@ -6,7 +6,7 @@ export interface Row {
   readonly met: boolean;
 }
 
-/** What came of one part of a run. */
+/** The result of one part of a run. */
 export interface Outcome {
   readonly rows: readonly Row[];
   /** For the person who has to find out why: everything that should not have been. */

@@ -4,7 +4,7 @@ import { amounts, complaints, fencing, recoveries, verdicts } from './faults-row
 import { TOPOLOGY_RECOVERIES } from './recoveries.js';
 import type { Outcome } from './row.js';
 
-/** What came of the same work on other topologies than one Redis. */
+/** Results of the same work on other topologies than one Redis. */
 export function topologiesOutcome(chapters: readonly Chapter[], targets: FaultTargets): Outcome {
   return {
     rows: [

@@ -7,13 +7,13 @@ import { World, type WorldSettings } from '../world/world.js';
 import { inject, type Plan } from './inject.js';
 import type { Chapter, Judged } from './judge-chapter.js';
 
-/** What a server is made of for one chapter, and what may go wrong with it. */
+/** The server of one chapter, and its faults. */
 export interface Stage extends AsyncDisposable {
   readonly server: ChaosServer;
   readonly faults: readonly Fault[];
-  /** Rules that nobody looks at, because what they say is not promised here. @default none */
+  /** Rules to skip, because this server doesn't promise them. @default none */
   readonly unpromised?: readonly string[];
-  /** What else is promised here than on one Redis. */
+  /** `true` if a quorum of servers votes. */
   readonly splitsVotes?: boolean;
   readonly newClock?: WorldSettings['newClock'];
   /** Before what is left in Redis is counted. */
@@ -24,11 +24,11 @@ export interface ChapterSettings extends Pick<WorldSettings, 'seed' | 'workers' 
   readonly title: string;
   readonly stage: () => Promise<Stage>;
   readonly plan: Omit<Plan, 'faults'>;
-  /** The history is kept, too, where one of these was late. */
+  /** The history is kept as well if one of these was late. */
   readonly recoveries: readonly Recovery[];
 }
 
-/** Judges in a process of its own: the process that plays is the network of the chapters that still go on. */
+/** Judges in a process of its own, because this one is the network of the running chapters. */
 const JUDGE = new URL('judge-process-main.ts', import.meta.url);
 programOf(JUDGE); // now: to make it takes a while, in which no network would go on
 

@@ -5,7 +5,7 @@ import type { Chapter } from './judge-chapter.js';
 import { inLanes } from './lanes.js';
 import { failingOver, forgetful, outdated, refusing, setBack, steady } from './stages.js';
 
-/** What the workers do: every mode, and every way to give up. */
+/** The work of the workers: every mode, and every way to give up. */
 export const WORK: Omit<Work, 'callers' | 'longHolds'> = {
   ways: {
     exclusive: 10,
@@ -46,16 +46,16 @@ const CALM = 8;
 
 export type Form = 'short' | 'long';
 
-/** What a run is to reach. */
+/** The targets of a run. */
 export interface FaultTargets {
   readonly holds: number;
   readonly contended: number;
   readonly faults: number;
   /** Of each kind. */
   readonly each: number;
-  /** Whether the longest recovery has to be in time, and not only most of them. */
+  /** `true` limits the longest recovery, and not only most of them. */
   readonly longest: boolean;
-  /** Whether each rule has to have had something to look at: of a few short chapters one may be too short. @default true */
+  /** `true` if each rule must have had cases; a few short chapters may lack some. @default true */
   readonly looks?: boolean;
 }
 
@@ -65,14 +65,14 @@ export const TARGETS: Readonly<Record<Form, FaultTargets>> = {
 };
 
 interface Scale {
-  /** How many chapters, how often each of its faults comes in each, and how many grants there are at least: a few more than holds. */
+  /** The number of chapters, the runs of each fault in each, and the minimum of grants: a few more than holds. */
   readonly steady: { readonly chapters: number; readonly each: number; readonly holds: number };
-  /** How often each fault comes in the chapter in which data are lost: often enough to show that they are. */
+  /** Runs of each fault in the chapter that loses data: enough to show a loss. */
   readonly losses: number;
   readonly others: number;
-  /** How often Redis comes back from an old snapshot, with operators and without. */
+  /** Restarts from an old snapshot, with operators and without. */
   readonly snapshots: number;
-  /** How many callers each worker has, and how many of a hundred holds are long. Many short holds need the processor and little else. */
+  /** Callers of each worker, and the percentage of long holds. Many short holds need the processor and little else. */
   readonly work: Pick<Work, 'callers' | 'longHolds'>;
 }
 
@@ -127,7 +127,7 @@ export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
       title: `a sentinel, and a replica that ${lagging ? 'lags behind' : 'is current'}`,
       stage: () => failingOver({ lagging }),
       plan: { each: others, together: 0 },
-      // Longer than the fail-over takes: else every lease has ended before anybody could get another one.
+      // Longer than a failover: otherwise every lease would expire before another call could get one.
       leaseMs: FAIL_OVER_LEASE_MS,
       work: lasting,
     })),
@@ -135,7 +135,7 @@ export function chaptersOf(form: Form, seed: number): ChapterSettings[] {
   return chapters.map((chapter, index) => ({ ...common, ...chapter, seed: seed + index }));
 }
 
-/** Plays all chapters, so many at a time, and tells of each when it is over. */
+/** Runs all chapters, a few at a time, and reports each at its end. */
 export function playAll(
   chapters: readonly ChapterSettings[],
   lanes: number,

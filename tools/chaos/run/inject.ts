@@ -4,17 +4,20 @@ import type { Fault } from '../faults/fault.js';
 import type { Slot } from '../world/slot.js';
 import type { World } from '../world/world.js';
 
-/** So often, times `each`, faults that did not come to pass are tried again: some need a moment that is rare on a busy machine. */
+/**
+ * Limits retries, times `each`, of faults that could not be injected: some need a moment that is rare on a busy
+ * machine.
+ */
 const MAX_REPEATS = 40;
 
 export interface Plan {
   readonly faults: readonly Fault[];
-  /** How often each of them comes; or more often, until there were so many holds. */
+  /** Runs of each fault; more if there were too few holds. */
   readonly each: number;
   readonly holds?: number;
-  /** How many of a hundred come together with another one, that strikes a worker. */
+  /** The percentage that is combined with another fault on a worker. */
   readonly together: number;
-  /** For so many leases all goes on well at the end. @default 0 */
+  /** The length of the quiet phase at the end, in leases. @default 0 */
   readonly calm?: number;
   /** Ends it before the next fault, and the calm before that. */
   readonly signal?: AbortSignal;
@@ -67,7 +70,7 @@ export async function inject(
   for (let next = 0; next < order.length || world.countHolds() < holds;) {
     if (signal?.aborted) return;
     if (next === order.length && more.length === 0) more = shuffled(faults, random);
-    // Those that did not come to pass are tried again first.
+    // Retries the ones that could not be injected first.
     const running = [strike(next < order.length ? order[next++]! : more.pop()!)];
     const [isTogether, other, laterMs] = [upTo(100) < together, others[upTo(others.length)], upTo(world.leaseMs)];
     if (isTogether && other) {

@@ -7,43 +7,43 @@ import type { Verdict } from '../checkers/violation.js';
 import type { Witnessed } from '../history/entries.js';
 import type { History } from '../history/history.js';
 
-/** What is known of a chapter beside its history. */
+/** Facts of a chapter that are not in its history. */
 export interface Judged extends Pick<Chapter, 'title' | 'seed' | 'leaseMs'> {
   /** The faults that should have come: one that never came is counted as well. */
   readonly kinds: readonly string[];
-  /** The rules that nobody looks at. */
+  /** Rules to skip. */
   readonly unpromised: readonly string[];
   readonly splitsVotes: boolean;
 }
 
-/** What came of a chapter. */
+/** The result of a chapter. */
 export interface Chapter {
   readonly title: string;
   readonly seed: number;
   readonly holds: number;
   readonly calls: number;
-  /** How many were granted while others waited for the same resource. */
+  /** Leases granted while others waited for the same resource. */
   readonly contended: number;
-  /** How often each kind of fault came to pass. */
+  /** The number of injected faults of each kind. */
   readonly faults: Readonly<Record<string, number>>;
-  /** How often calls ended without a lease, by the code of the error. */
+  /** The number of calls that ended without a lease, by error code. */
   readonly refusals: Readonly<Record<string, number>>;
   readonly verdicts: readonly Verdict[];
-  /** What the unfenced control saw: writes that overwrote others, and more than one inside. */
+  /** The observations of the unfenced control: lost updates, and overlapping writers. */
   readonly lostUpdates: number;
   readonly refusedWrites: number;
   /** Writes with a smaller token that the fenced register took after a larger one: never. */
   readonly staleWrites: number;
   readonly losses: number;
-  /** How long after the deadline, and after the loop ran, the latest loss was told. */
+  /** The longest delay from a deadline, or from the next run of the loop, to the report of the loss. */
   readonly latestLossMs: number;
   readonly leaseMs: number;
-  /** When the clock of the machine was set meanwhile, and by how much: Redis ends leases by it. */
+  /** Times and steps of changes to the machine's clock: Redis ends leases by it. */
   readonly clockSets: readonly string[];
   readonly gaps: Readonly<Record<string, readonly Gap[]>>;
   /** Each that was later than it may be. */
   readonly late?: readonly string[];
-  /** Where its history is kept, if a rule was broken or something was late. */
+  /** The path of its history, if a rule was broken or a recovery was late. */
   readonly historyPath?: string;
 }
 
@@ -77,7 +77,7 @@ export function judgeChapter(
   };
 }
 
-/** Those that somebody else was waiting for when they began, or before they ended. */
+/** Holds that another call waited for at their start, or before their end. */
 function contendedHolds({ holds, callsByResource }: History): number {
   let contended = 0;
   const waits = new Map(
@@ -90,7 +90,7 @@ function contendedHolds({ holds, callsByResource }: History): number {
   );
   for (const { resource, from, to, call } of holds) {
     const others = waits.get(resource)!;
-    // Waits are short beside the history: those that began long before the hold are not looked at.
+    // Waits are short beside the history, so much earlier ones are skipped.
     let low = 0;
     for (let high = others.length; low < high;) {
       const middle = (low + high) >> 1;
@@ -122,7 +122,7 @@ function staleWrites(witnessed: readonly Witnessed[]): number {
 function latestLossMs(history: History): number {
   const struck = new Struck(history);
   return history.of('lost').reduce((latest, { process, at, until }) => {
-    // What stood still could not tell.
+    // A stalled process could not report it.
     const stillUntil = Math.max(until, ...struck.stallsOf(process, until, at).map(({ to }) => to));
     return Math.max(latest, at - stillUntil);
   }, 0);

@@ -1,4 +1,4 @@
-// What chapter.ts starts: goes through the history in a folder, and prints what came of the chapter as JSON.
+// The program that chapter.ts starts: judges the history in a folder, and prints the result as JSON.
 import { readFolder } from '../history/history-folder.js';
 import { History } from '../history/history.js';
 import { type Judged, judgeChapter } from './judge-chapter.js';

@@ -18,25 +18,25 @@ export interface RunSettings {
   readonly seed: number;
   /** Only the chapters whose title has this text. */
   readonly chapter: string;
-  /** How many chapters go on at the same time. */
+  /** The number of concurrent chapters. */
   readonly lanes: number;
   tell(line: string): void;
 }
 
-/** How much of each part, in each form. */
+/** The amount of each part, in each form. */
 const AMOUNTS = {
   short: { ticks: 8_000, remembered: 20_000, cronSeconds: 8 },
   long: { ticks: 100_000, remembered: 400_000, cronSeconds: 120 },
 } as const;
 
-/** Where not all chapters are played, the sums have nothing to reach, and not each rule has something to look at. */
+/** With only some chapters, the sums have no targets, and rules need no cases. */
 const SOME = { holds: 1, contended: 0, faults: 1, each: 1, longest: false, looks: false };
 
 function titlesOf(chapters: readonly ChapterSettings[]): string {
   return chapters.map(({ title }) => title).join('; ');
 }
 
-/** Those that were asked for, and whether these are all. */
+/** Runs the selected chapters. `areAll` is true if none was left out. */
 async function playChosen(
   known: readonly ChapterSettings[],
   { chapter, lanes, tell }: RunSettings,
@@ -65,7 +65,7 @@ async function playChosen(
   return { chapters, areAll: chosen.length === known.length };
 }
 
-/** How each part is run. */
+/** The runner of each part. */
 export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Outcome>>> = {
   async faults(settings) {
     const { chapters, areAll } = await playChosen(chaptersOf(settings.form, settings.seed), settings);

@@ -12,7 +12,7 @@ const PATIENCE_MS = 400_000;
 export function itPasses(part: Part, what: string, lanes = 2): void {
   const seed = Number(process.env['CHAOS_SEED'] ?? randomInt(2 ** 31));
   let run: ChildProcess | undefined;
-  // Where it takes too long it would go on, with all its processes.
+  // After a timeout it would keep running, with all its processes.
   afterAll(() => run?.kill());
 
   it(

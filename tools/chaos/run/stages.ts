@@ -10,7 +10,10 @@ import { SteppedClock } from '../servers/stepped-clock.js';
 import { standalone } from '../world/standalone.js';
 import type { Stage } from './chapter.js';
 
-/** Where the locks are, but for a cluster, which has database 0 only: then every connection has one command more to begin with. */
+/**
+ * The database of the locks, except in a cluster, which has 0 only. It adds one command to the start of every
+ * connection.
+ */
 export const DATABASE = 5;
 
 /** One Redis that keeps its data: here everything is promised. */
@@ -33,7 +36,7 @@ export async function setBack(): Promise<Stage> {
   return {
     server: standalone(redis),
     faults: clockFaults(clock),
-    // What nobody could release lasts as much longer as the clock was set back.
+    // A lock without a release lasts longer by the time that the clock was set back.
     settle: () => clock.step(-clock.offsetMs),
     [Symbol.asyncDispose]: () => end(redis, clock),
   };
@@ -53,7 +56,7 @@ export async function forgetful(): Promise<Stage> {
 /** One Redis that comes back as it was a moment ago, and grants nothing until all leases from before have ended. */
 export async function outdated(leaseMs: number, { operators }: { operators: boolean }): Promise<Stage> {
   const redis = await ChaosRedis.start({ persistence: 'none', rights: ['+info', '+config|get'], database: DATABASE });
-  // An operator ends a lease that goes on for its holder until that renews it: in less than a lease.
+  // An operator ends a lease that remains valid for its holder until the next renewal: up to a lease.
   const restartQuarantineMs = operators ? 2 * leaseMs : leaseMs;
   return {
     server: standalone(redis, { restartQuarantineMs }),
@@ -74,7 +77,7 @@ export async function refusing(): Promise<Stage> {
   };
 }
 
-/** A primary and its replica behind a sentinel: the replica takes over. Where it lags behind, what it lacks is lost. */
+/** A primary and its replica behind a sentinel, with failovers. With a lagging replica, recent writes get lost. */
 export async function failingOver({ lagging }: FailOver): Promise<Stage> {
   const set = await SentinelSet.start({ database: DATABASE });
   return {

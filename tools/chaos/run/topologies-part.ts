@@ -5,25 +5,25 @@ import type { Work } from '../world/world.js';
 import { type FaultTargets, type Form, WORK } from './faults-part.js';
 import { clustered, durable, durableConnections, voting } from './topology-stages.js';
 
-/** What happens to the processes of an application, wherever their locks are. Their clocks are theirs. */
+/** Faults on the processes of an application, for all topologies. Their clocks are their own. */
 const OF_PROCESSES = processFaults.filter(({ needsClock }) => !needsClock);
 
-/** Longer than a fail-over by command takes, and a slot that moves: leases go on. */
+/** Longer than a manual failover or a slot migration: leases survive them. */
 const CLUSTER_LEASE_MS = 1_500;
-/** Longer than a fail-over takes: else every lease has ended before anybody could get another one. */
+/** Longer than a failover: otherwise every lease would expire before another call could get one. */
 const DURABLE_LEASE_MS = 3_000;
 const QUORUM_LEASE_MS = 1_500;
 /** A grant may wait for the replica for less than a third of it. */
 const BROKEN_LEASE_MS = 1_800;
 
 interface Scale {
-  /** How many chapters of each topology, and how often each of its faults comes in each. */
+  /** The number of chapters of each topology, and the runs of each fault in each. */
   readonly chapters: number;
   readonly each: number;
   readonly workers: number;
   /** Which faults of processes come as well. */
   readonly ofProcesses: RegExp;
-  /** How many callers each worker has, and how many of a hundred holds are long: see faults-part.ts. */
+  /** Callers of each worker, and the percentage of long holds: see faults-part.ts. */
   readonly work: Pick<Work, 'callers' | 'longHolds'>;
 }
 
@@ -43,7 +43,7 @@ export const TOPOLOGY_TARGETS: Readonly<Record<Form, FaultTargets>> = {
   long: { holds: 50_000, contended: 50_000, faults: 300, each: 20, longest: false },
 };
 
-/** The same work, where Redis is several servers. */
+/** The same work on several servers. */
 export function topologyChaptersOf(form: Form, seed: number): ChapterSettings[] {
   const { chapters, each, workers, ofProcesses, work: amount } = SCALES[form];
   const others = OF_PROCESSES.filter(({ kind }) => ofProcesses.test(kind));

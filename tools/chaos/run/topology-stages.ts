@@ -43,7 +43,7 @@ export async function voting(others: readonly Fault[], leaseMs: number): Promise
   };
 }
 
-/** How long a replica may take to have a grant: long, on a machine that is busy. */
+/** Time for a replica to get a grant, generous for a busy machine. */
 const REPLICA_MS = 500;
 const DURABILITY = { durability: { replicas: 1, timeoutMs: REPLICA_MS } };
 
@@ -67,7 +67,7 @@ export async function durable(others: readonly Fault[]): Promise<Stage> {
   };
 }
 
-/** What a Redis can do that its replica stays by: after a restart, that has to copy all of it first. */
+/** Faults that keep the replica connected: after a restart it would have to copy all data first. */
 const REPLICA_STAYS = /SIGSTOP|CLIENT|SCRIPT|BUSY/;
 
 /** A Redis and its replica, and what happens to all the connections that `durability` has. */

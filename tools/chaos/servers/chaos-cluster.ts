@@ -8,21 +8,21 @@ import { insist } from '../../../test/support/redis/admin-client.js';
 import { isPrimary, untilCaughtUp, untilPrimary } from './replication.js';
 
 /**
- * After so long a silence a node counts as down, and for twice as long nobody votes again about the same primary. Otherwise
- * long: a busy machine must not make nodes unavailable.
+ * A silent node counts as down after this time, and a new vote on the same primary takes twice as long. Usually long,
+ * so that a busy machine doesn't make nodes unavailable.
  */
 const NODE_TIMEOUT_MS = { failOver: 1_000, usual: 60_000 };
 /** Until the primary is killed. */
 const HOLD_WRITES_MS = 60_000;
 /** Redis gives up a fail-over by command after 5 s. */
 const FAIL_OVER_MS = 6_000;
-/** Then none of those that were tried will come. */
+/** Gives up: more attempts would not help. */
 const FAIL_OVERS = 10;
 
-/** What the user of a cluster needs beside. INFO is what ioredis asks for by itself, and prints a warning where it may not. */
+/** Additional rights of the user on a cluster. ioredis sends INFO by itself, and prints a warning without the right. */
 const CLUSTER_RIGHTS = ['+asking', '+cluster|slots', '+info'];
 
-/** A cluster of three primaries with a replica each, that can be mistreated. Nobody becomes a primary but whom a fault makes one. */
+/** A cluster of three primaries with a replica each, with faults. Only a fault promotes a replica. */
 export class ChaosCluster implements AsyncDisposable {
   /** Killed, and not back yet. */
   #dead: ClusterNode | undefined;
@@ -34,7 +34,7 @@ export class ChaosCluster implements AsyncDisposable {
     return new ChaosCluster(await RedisCluster.start({ replicas: 1, nodeTimeoutMs: NODE_TIMEOUT_MS.usual, args }));
   }
 
-  /** What an application gives to the lock module: as the user with the least rights. */
+  /** The connection for the lock module: as the user with the least rights. */
   get connection(): ClusterConnectionOptions {
     const { cluster: urls } = this.cluster.connection;
     return { cluster: urls.map((url) => asDocumentedUser(url as string)) };
@@ -82,7 +82,7 @@ export class ChaosCluster implements AsyncDisposable {
     }
   }
 
-  /** Moves the slot of a key to another primary, and takes so long to. */
+  /** Moves the slot of a key to another primary, over a period of `forMs`. */
   async moveSlot(key: string, forMs: number): Promise<void> {
     const from = await this.cluster.primaryOf(key);
     const arePrimaries = await Promise.all(this.admins.map(isPrimary));
@@ -100,7 +100,7 @@ export class ChaosCluster implements AsyncDisposable {
     await server.resume();
   }
 
-  /** Closes all connections of a type on all nodes, but those of the harness. Gives how many. */
+  /** Closes all connections of a type on all nodes, except the harness's. Returns their number. */
   async killClients(type: 'normal' | 'pubsub'): Promise<number> {
     const killed = await Promise.all(
       this.admins.map((admin) => insist(() => admin.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes'))),

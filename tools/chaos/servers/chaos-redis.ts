@@ -13,13 +13,13 @@ import { restartLoading } from './loading-fault.js';
 import { evict, type EvictingPolicy, refuseMemory } from './memory-faults.js';
 
 export interface ChaosRedisOptions {
-  /** What outlives a kill: all; all but what a power failure takes (see {@link ChaosRedis.losePower}); nothing. */
+  /** Data that survive a kill: all; all but the loss of a power failure (see {@link ChaosRedis.losePower}); none. */
   persistence: 'aof' | 'everysec' | 'none';
   /** A wall clock of its own, that can be stepped. */
   clock?: { readonly env: Record<string, string> };
-  /** Where the locks are, and {@link ChaosRedis.admin}. @default 0 */
+  /** The database of the locks and of {@link ChaosRedis.admin}. @default 0 */
   database?: number;
-  /** What the user needs beside what the documentation says of every Redis. */
+  /** Additional rights of the user, beyond the documented ones. */
   rights?: readonly string[];
 }
 
@@ -41,9 +41,9 @@ local from = tonumber(redis.call('TIME')[1])
 repeat local spun = tonumber(redis.call('TIME')[1]) - from until spun < 0 or spun > tonumber(ARGV[1])
 `;
 const SPIN_AT_MOST_S = 20;
-/** How often the length of a log is looked at of which the end will be lost. */
+/** The interval for reading the length of a log whose end will be lost. */
 const NOTED_EVERY_MS = 50;
-/** Nobody listens there. */
+/** A port without a server. */
 const NOBODYS_PORT = 1;
 
 async function spanOf(ms: number): Promise<Span> {
@@ -53,8 +53,8 @@ async function spanOf(ms: number): Promise<Span> {
 }
 
 /**
- * One Redis that can be mistreated. Each fault is a promise that is kept when the fault is over and the server as it
- * was before. Faults of different kinds may overlap; two that change the same setting (its memory) may not.
+ * One Redis with faults. Each fault is a promise that resolves when the server is as it was before. Faults of different
+ * kinds may overlap; two that change the same setting (its memory) may not.
  */
 export class ChaosRedis implements AsyncDisposable {
   /** The default user, with all rights; its commands wait until the server is back. */
@@ -101,7 +101,7 @@ export class ChaosRedis implements AsyncDisposable {
     return this.#server.restart({ keepData });
   }
 
-  /** What {@link restart} with `keepData` brings back where there is no log. */
+  /** The state that {@link restart} with `keepData` restores without a log. */
   async snapshot(): Promise<void> {
     await insist(() => this.admin.bgsave());
     await eventually(async () => {
@@ -110,9 +110,9 @@ export class ChaosRedis implements AsyncDisposable {
   }
 
   /**
-   * A power failure: what has been logged meanwhile is lost, and Redis comes back with the rest.
+   * Simulates a power failure: Redis loses the log written during `meanwhile`, and restarts with the rest.
    *
-   * @param lastMs of what has been logged, no more than this is lost
+   * @param lastMs loses no more than the last `lastMs` of the log
    */
   async losePower(meanwhile: () => Promise<unknown>, lastMs = Infinity): Promise<void> {
     const log = newestLogOf(this.#server);
@@ -127,14 +127,14 @@ export class ChaosRedis implements AsyncDisposable {
     await this.restart();
   }
 
-  /** For so long its user has not got this right. */
+  /** Revokes a right of its user for this time. */
   async refuse(right: string, ms: number): Promise<void> {
     await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, `-${right}`));
     await sleep(ms);
     await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, `+${right}`));
   }
 
-  /** For so long its user may not log in, and is logged in nowhere. */
+  /** Bars its user from logging in for this time, and closes its sessions. */
   async refuseUser(ms: number): Promise<void> {
     await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, 'off'));
     await insist(() => this.admin.call('CLIENT', 'KILL', 'USER', this.user.name));
@@ -142,7 +142,7 @@ export class ChaosRedis implements AsyncDisposable {
     await insist(() => this.admin.call('ACL', 'SETUSER', this.user.name, 'on'));
   }
 
-  /** SIGKILL, and for so long nobody is there: connections are refused. Gives when that certainly was so. */
+  /** Kills it with SIGKILL and refuses connections for this time. Returns the span in which that was certain. */
   async absent(ms: number): Promise<Span> {
     await this.kill();
     const span = await spanOf(ms);
@@ -158,7 +158,7 @@ export class ChaosRedis implements AsyncDisposable {
     return span;
   }
 
-  /** It becomes the replica of nobody: whatever writes is answered with READONLY. */
+  /** Makes it the replica of a missing server: writes are answered with READONLY. */
   async readOnly(ms: number): Promise<void> {
     await insist(() => this.admin.replicaof('127.0.0.1', NOBODYS_PORT));
     await sleep(ms);
@@ -182,14 +182,14 @@ export class ChaosRedis implements AsyncDisposable {
     return times;
   }
 
-  /** CLIENT PAUSE: Redis lives, and lets commands wait; with `WRITE` those that may write, as all scripts. */
+  /** CLIENT PAUSE: delays all commands; with `WRITE` those that may write, such as all scripts. */
   async pauseClients(ms: number, which: 'ALL' | 'WRITE'): Promise<void> {
     await insist(() => this.admin.call('CLIENT', 'PAUSE', ms, which));
     await sleep(ms);
     await insist(() => this.admin.ping());
   }
 
-  /** Runs a script for so long: other commands are answered with BUSY. */
+  /** Runs a script for this time: other commands are answered with BUSY. */
   async busy(ms: number): Promise<void> {
     await this.#answerBusyAfter(BUSY_AFTER_MS.fault);
     const side = connectAdmin(this.port, { maxRetriesPerRequest: 0 });
@@ -198,7 +198,7 @@ export class ChaosRedis implements AsyncDisposable {
       const spinning = side.eval(SPIN, 0, SPIN_AT_MOST_S).catch(() => undefined);
       void spinning.finally(() => (isAnswered = true));
       await sleep(ms);
-      // The connection may have been closed while the script goes on.
+      // The connection may have been closed while the script is running.
       while (!(await this.#killScript()) || !isAnswered) await sleep(1);
     } finally {
       side.disconnect();
@@ -207,9 +207,10 @@ export class ChaosRedis implements AsyncDisposable {
   }
 
   /**
-   * Kills the server and brings it back with its data, which it needs about so long to read: commands are answered with
-   * LOADING. Its clock starts when it listens again.
-   * @throws Error where no data are kept
+   * Kills the server and restarts it with data that take about `ms` to load: commands are answered with LOADING. The
+   * time
+   * starts when it listens again.
+   * @throws Error without kept data
    */
   async loading(ms: number): Promise<void> {
     if (!this.#keepsData) throw new Error('Without persistence there is nothing to load');
@@ -221,7 +222,10 @@ export class ChaosRedis implements AsyncDisposable {
     return refuseMemory(this.admin, ms);
   }
 
-  /** Keys disappear for want of memory, those of locks first, with `allkeys-random` that of the fence too. Gives how many. */
+  /**
+   * Evicts keys as for lack of memory, those of locks first, with `allkeys-random` the fence's too. Returns their
+   * number.
+   */
   evict(ms: number, policy: EvictingPolicy = 'volatile-ttl'): Promise<number> {
     return evict(this.admin, ms, policy);
   }
@@ -235,7 +239,7 @@ export class ChaosRedis implements AsyncDisposable {
     await insist(() => this.admin.config('SET', BUSY_AFTER, String(ms)));
   }
 
-  /** Whether no script runs any more. */
+  /** Returns true if no script is running any more. */
   async #killScript(): Promise<boolean> {
     const reply = await this.admin.script('KILL').catch(String);
     return String(reply).includes('NOTBUSY');

@@ -10,7 +10,7 @@ const FILLER = Array.from({ length: 200 }, (_, i) => `chaos-filler-${i}`);
 /** While it reads, Redis looks at its clients every so many bytes, at least 1024: after each filler key. */
 const EVENTS_EVERY_BYTES = 1_024;
 
-/** Kills Redis and brings it back with its data, which it needs so long to read: commands are answered with LOADING. */
+/** Kills Redis and restarts it with data that take `ms` to load: commands are answered with LOADING. */
 export async function restartLoading(server: RedisServer, admin: Redis, ms: number): Promise<void> {
   await insist(() => admin.mset(FILLER.flatMap((key) => [key, randomBytes(EVENTS_EVERY_BYTES)])));
   await rewriteLog(admin);
@@ -29,7 +29,7 @@ async function rewriteLog(admin: Redis): Promise<void> {
   });
 }
 
-/** Begins when Redis answers, and takes the delay away when the time is over. */
+/** Waits until Redis answers, and removes the delay after `ms`. */
 async function endLoading(server: RedisServer, ms: number): Promise<void> {
   const client = connectAdmin(server.port, { enableReadyCheck: false });
   try {

@@ -5,16 +5,16 @@ import { insist } from '../../../test/support/redis/admin-client.js';
 
 export type EvictingPolicy = 'allkeys-random' | 'volatile-ttl';
 
-/** What may be evicted in place of locks, so that Redis finds something and does not refuse writes. Not under a lock prefix. */
+/** Keys to evict in place of locks, so that Redis finds some and does not refuse writes. Not under a lock prefix. */
 const BALLAST = Array.from({ length: 8 }, (_, i) => `chaos-ballast-${i}`);
 const BALLAST_BYTES = 64 * 1024;
 /** Locks expire long before, so `volatile-ttl` takes them first. */
 const BALLAST_TTL_S = 86_400;
-/** How much less than it uses Redis may use, each round: dozens of locks. (What it uses differs by some kB all the time.) */
+/** The memory to free each round: dozens of locks. (Redis's usage fluctuates by some kB.) */
 const TOO_MUCH_BYTES = 16_000;
 const ROUND_MS = 10;
 
-/** For so long every command that could use memory is answered with an error (OOM). */
+/** Answers every command that could use memory with an error (OOM) for this time. */
 export async function refuseMemory(admin: Redis, ms: number): Promise<void> {
   try {
     await configure(admin, 'maxmemory', 1);
@@ -24,7 +24,7 @@ export async function refuseMemory(admin: Redis, ms: number): Promise<void> {
   }
 }
 
-/** For so long Redis evicts keys to stay below its limit. Gives how many it evicted, our own ballast not counted. */
+/** Makes Redis evict keys for this time. Returns their number, without our own ballast. */
 export async function evict(admin: Redis, ms: number, policy: EvictingPolicy): Promise<number> {
   const until = performance.now() + ms;
   let evicted = 0;

@@ -5,7 +5,7 @@ import { ChaosRedis } from './chaos-redis.js';
 const NODES = 5;
 /** With `appendfsync everysec`. */
 const POWER_LOSES_MS = 1_000;
-/** What a server that has started without data adds to its quarantine, for the seconds in which Redis counts, and a little. */
+/** The excess of a quarantine after a start without data: Redis counts in whole seconds, plus a margin. */
 const ROUNDING_MS = 1_200;
 
 /** Five servers that know nothing of each other. What they log is not complete, so one that restarts grants nothing for a while. */
@@ -38,7 +38,7 @@ export class QuorumSet implements AsyncDisposable {
     return this.nodes.map(({ admin }) => admin);
   }
 
-  /** How to reach them, directly or at other ports. */
+  /** Their URLs, directly or at other ports. */
   urlsAt(ports: readonly number[] = this.ports): string[] {
     return this.nodes.map((node, index) => node.urlAt(ports[index]!));
   }
@@ -54,7 +54,7 @@ export class QuorumSet implements AsyncDisposable {
     );
   }
 
-  /** Those that were killed come back, empty. Over when they vote again. */
+  /** Restarts the killed ones, without data. Resolves when they vote again. */
   async revive(): Promise<void> {
     if (this.#dead.size === 0) return;
     await Promise.all([...this.#dead].map((node) => node.restart({ keepData: false })));
@@ -67,7 +67,7 @@ export class QuorumSet implements AsyncDisposable {
     return this.nodes[index]!.losePower(meanwhile, POWER_LOSES_MS);
   }
 
-  /** Those that have just started vote again by then. */
+  /** Resolves when all restarted servers vote again. */
   async untilAllVote(): Promise<void> {
     await sleep(this.leaseMs + ROUNDING_MS);
   }

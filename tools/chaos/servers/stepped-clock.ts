@@ -38,8 +38,8 @@ export class SteppedClock implements Disposable {
 
   /**
    * Compiles the shim, unless this process has another clock already.
-   * @param env in which a C compiler is looked for, and installed where that needs no question
-   * @throws Error without a compiler, or where the system has no LD_PRELOAD
+   * @param env finds a C compiler, and installs one if that needs no confirmation
+   * @throws Error without a compiler, or on a system without LD_PRELOAD
    */
   static create(env: NodeJS.ProcessEnv = process.env): SteppedClock {
     if (SteppedClock.unsupportedReason !== undefined) throw new Error(SteppedClock.unsupportedReason);
@@ -47,7 +47,7 @@ export class SteppedClock implements Disposable {
     return new SteppedClock(join(folder, 'clock-shim.so'), join(folder, `clock-${++lastNumber}`));
   }
 
-  /** How far it is ahead of the machine's. */
+  /** Its lead over the machine's clock. */
   get offsetMs(): number {
     return this.#offsetMs;
   }
@@ -59,8 +59,8 @@ export class SteppedClock implements Disposable {
   }
 
   /**
-   * As after a suspend of so long: the monotonic clock has stood still, and the wall clock has not. To be called while its processes
-   * are stopped, and for no longer than they are.
+   * Simulates a suspend: the wall clock advances and the monotonic clock doesn't. Call it while its processes are
+   * stopped, for no longer than that.
    */
   suspend(ms: number): void {
     this.#suspendedMs += ms;

@@ -1,4 +1,4 @@
-/** What is written under the lock: what it is all about. */
+/** The data that the lock protects. */
 interface Registers {
   /** The largest token that was accepted: a smaller one is refused. */
   fence: number;
@@ -7,12 +7,12 @@ interface Registers {
   readonly inside: Set<string>;
 }
 
-/** What became of a write. */
+/** The result of a write. */
 export interface Written {
   readonly accepted: boolean;
   /** The unfenced counter when it was overwritten. Another value than the writer had read: an update is lost. */
   readonly found: number;
-  /** How many believed that they had the lock, the writer included. */
+  /** The number of processes that believed to hold the lock, including the writer. */
   readonly inside: number;
 }
 
@@ -36,7 +36,7 @@ export class Witness {
     return written;
   }
 
-  /** Forgets those who will never write: their process is gone. */
+  /** Forgets callers that will never write, because their process has ended. */
   leave(calls: Iterable<string>): void {
     for (const call of calls) for (const { inside } of this.#registers.values()) inside.delete(call);
   }

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
-/** What is asked of the witness: to come in, or to write. */
+/** A request to the witness: to enter, or to write. */
 export interface Question {
   readonly id: number;
   readonly op: 'enter' | 'write';

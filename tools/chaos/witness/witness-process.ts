@@ -6,7 +6,7 @@ const main = programOf(new URL('witness-process-main.ts', import.meta.url));
 
 /** The witness, as the harness sees it. */
 export class WitnessProcess implements AsyncDisposable {
-  /** Where it ends before it is told to. */
+  /** Resolves if it ends before it is stopped. */
   readonly ended: Promise<void>;
 
   private constructor(private readonly child: ChildProcess) {

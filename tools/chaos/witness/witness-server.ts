@@ -4,7 +4,7 @@ import { HistoryLog } from '../history/history-log.js';
 import { Witness } from './registers.js';
 import type { Question } from './witness-client.js';
 
-/** Answers those who hold a lock, over a Unix socket, and says in a history file what it saw. Resolves when it listens. */
+/** Serves lock holders over a Unix socket, and logs its observations in a history file. Resolves when it listens. */
 export function serveWitness(path: string, history: string): Promise<Server> {
   const log = new HistoryLog(history, 'witness');
   const witness = new Witness();

@@ -5,14 +5,14 @@ import { LoopWatch } from '../history/loop-watch.js';
 import type { WitnessClient } from '../witness/witness-client.js';
 import type { WorkerSettings } from './settings.js';
 
-/** What could be taken for a part of a key, or break a line. */
+/** Names that look like a part of a key, or break a line. */
 const HOSTILE = ['}:waiters', '}{%7B:done:\n\0 😀', ':tick:{%'];
 
-/** What a worker works with. */
+/** The shared tools of a worker. */
 export class Bench {
   readonly random: SeededRandom;
   isOver = false;
-  /** What is looked at whenever the loop runs. */
+  /** Callbacks for each run of the loop. */
   readonly looks = new Set<() => void>();
   #calls = 0;
   readonly #loop: LoopWatch;
@@ -43,7 +43,7 @@ export class Bench {
     return Math.floor(this.random.fraction() * limit);
   }
 
-  /** Whether something happens that happens so many times in a hundred. */
+  /** Returns true with this probability, in percent. */
   chance(percent: number): boolean {
     return this.upTo(100) < percent;
   }

@@ -4,14 +4,14 @@ import type { Bench } from './bench.js';
 
 const LOOK_MS = 15;
 
-/** Looks at the queues again and again. What it cannot see while Redis has trouble, nobody asks for. */
+/** Reads the queues repeatedly. Failures during a fault of Redis are ignored. */
 export async function observe(bench: Bench): Promise<void> {
   const kinds = ['stock', 'prices', 'exports', 'ledger'];
   while (!bench.isOver) {
     const resource = bench.pick(kinds[bench.upTo(kinds.length)]!);
     const from = machineNow();
     const state = await bench.locks.inspect(resource).catch(() => ({ holders: [], waiters: [] }));
-    // What took long tells that Redis, or the whole machine, stood still.
+    // A slow reply shows that Redis, or the whole machine, stalled.
     if (state.waiters.length > 0 || machineNow() - from > bench.settings.leaseMs / 4) {
       const holders = state.holders.map(({ instanceId, fencingToken: token }) => ({ instanceId, token }));
       const waiters = state.waiters.map(({ instanceId }) => instanceId);

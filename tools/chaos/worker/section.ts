@@ -55,7 +55,7 @@ export class Section {
     this.#say({ type: code === 'LOCK_UNAVAILABLE' ? 'unknown' : 'fail', op: 'acquire', call, code, why, hasCause });
   }
 
-  /** What was lost by itself. */
+  /** Records a lease that ended by itself. */
   ended(): void {
     this.#unwatch?.();
   }
@@ -113,7 +113,7 @@ export class Section {
   look(lease: Lease): void {
     const wasAborted = lease.signal.aborted;
     const { at, until, held } = this.#refresh(lease);
-    // Before a lease that is held, after one that is not: it may end, or the process stand still, in between.
+    // Read before a lease that is held, and after one that is not: it may end, or the process stall, in between.
     const aborted = held ? wasAborted : lease.signal.aborted;
     this.#say({ type: 'look', call: this.call, held, aborted, until, at });
   }
@@ -127,7 +127,7 @@ export class Section {
     return { at, until, held };
   }
 
-  /** What ends the hold, its exclusiveness, or a part of its permits. @param left how many of them it has then */
+  /** Ends the hold, its exclusiveness, or a part of its permits. @param left the remaining permits */
   async end<T>(op: Ended['op'], act: () => Promise<T>, left?: number): Promise<T | undefined> {
     const { call } = this;
     if (op === 'release') this.#unwatch?.();
@@ -145,7 +145,7 @@ export class Section {
     }
   }
 
-  /** Releases by way of `using`, whose end says what `release` would say. */
+  /** Releases with `using`, which reports the same as `release`. */
   releasing(): void {
     this.#unwatch?.();
     this.#say({ type: 'invoke', op: 'release', call: this.call });

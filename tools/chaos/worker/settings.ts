@@ -1,6 +1,6 @@
 import type { ServerOptions } from '../world/server.js';
 
-/** For how long a worker waits for an answer of Redis, where its lease is not longer: an answer takes long on a busy machine. */
+/** Time to wait for a reply of Redis, if the lease isn't longer: replies are slow on a busy machine. */
 export const ANSWER_MS = 600;
 /** Leases that are longer are as users have them, and so is the time for an answer. */
 const LONG_LEASE_MS = 5_000;
@@ -29,31 +29,31 @@ export type Way =
   | 'impatient'
   | 'mixed';
 
-/** What a worker is told when it starts (the environment variable CHAOS_WORKER, as JSON). */
+/** The settings of a worker (the environment variable CHAOS_WORKER, as JSON). */
 export interface WorkerSettings {
   readonly instanceId: string;
   readonly server: ServerOptions;
   readonly keyPrefix: string;
   readonly leaseMs: number;
-  /** Where it writes what it does. */
+  /** The path of its log. */
   readonly history: string;
   /** The socket of the witness. */
   readonly witness?: string;
   readonly seed: number;
-  /** How many callers work at the same time. */
+  /** The number of concurrent callers. */
   readonly callers: number;
-  /** How often each way is chosen, in parts of their sum. */
+  /** The weight of each way. */
   readonly ways: Readonly<Partial<Record<Way, number>>>;
-  /** How many resources of each kind there are. */
+  /** The number of resources of each kind. */
   readonly resources: number;
-  /** How many of a hundred holds are long: up to one and a half leases. The others last a few milliseconds at most. */
+  /** The percentage of long holds, of up to one and a half leases. The others last a few milliseconds at most. */
   readonly longHolds: number;
-  /** Whether it is a candidate for a leadership, and runs the ticks of a job. */
+  /** `true` makes it a candidate for a leadership and a runner of a job's ticks. */
   readonly campaigns?: boolean;
   readonly ticks?: boolean;
-  /** Whether it looks at the queues in place of working. */
+  /** `true` makes it observe the queues instead of working. */
   readonly observes?: boolean;
 }
 
-/** What the harness tells a worker while it runs. */
+/** A command of the harness to a running worker. */
 export type Command = { readonly type: 'block'; readonly ms: number } | { readonly type: 'close' };

@@ -4,7 +4,7 @@ import type { Bench } from './bench.js';
 import { Section } from './section.js';
 import { ANSWER_MS, type Way } from './settings.js';
 
-/** How many permits each semaphore has. */
+/** The permits of each semaphore. */
 const PERMITS = 3;
 /** Polls so often. */
 const POLLING = exponentialBackoff({ initialMs: 5, maxMs: 60 });
@@ -24,8 +24,8 @@ export const ways: Readonly<Record<Way, (bench: Bench) => Promise<void>>> = {
   /** Gives up so soon that its time is often over when the grant comes. */
   hasty: (bench) => lock(bench, { kind: 'stock', waitMs: 1 + bench.upTo(30) }),
 
-  /** Waits so long that it hears how Redis is, and gives up soon. */
-  // With long leases, many of these waits are over before their place would be kept for the first time.
+  /** Waits long enough to notice the state of Redis, and gives up soon. */
+  // With long leases, many of these waits end before the first keep of their place.
   impatient: (bench) =>
     lock(bench, { kind: 'stock', waitMs: ANSWER_MS + bench.upTo(Math.max(2_000, bench.settings.leaseMs / 3)) }),
 
@@ -179,7 +179,7 @@ function patience(bench: Bench): number {
   return leaseMs * 4 + bench.upTo(leaseMs * 20);
 }
 
-/** Most holds are short; some are so long that they have to be renewed. */
+/** Most holds are short; some need renewals. */
 function holdMs(bench: Bench): number {
   const { leaseMs, longHolds } = bench.settings;
   if (bench.chance(longHolds)) return bench.upTo(1.5 * leaseMs);

@@ -12,7 +12,7 @@ import { answerMsOf, type Command, type WorkerSettings } from './settings.js';
 import { tick } from './ticker.js';
 import { call } from './ways.js';
 
-/** What it waits for while its loop stands still. */
+/** Blocks the loop on a value that never changes. */
 const NOBODY_WAKES = new Int32Array(new SharedArrayBuffer(4));
 
 const settings = JSON.parse(process.env['CHAOS_WORKER']!) as WorkerSettings;
@@ -62,7 +62,7 @@ const verbs = {
     log.say({ type: 'closed' });
     process.removeAllListeners('SIGTERM').removeAllListeners('message').removeAllListeners('disconnect');
     process.disconnect();
-    // Comes to pass only where something keeps the process alive.
+    // Runs only if a handle keeps the process alive.
     setTimeout(() => log.say({ type: 'open', handles: process.getActiveResourcesInfo() }), 1_000).unref();
   },
 };

@@ -3,10 +3,10 @@ import type { Redis } from 'ioredis';
 import { machineNow } from '../../../test/support/expect/machine-now.js';
 
 const EVERY_MS = 20;
-/** What is answered sooner is not told. */
+/** Faster replies are not recorded. */
 const LATE_MS = 50;
 
-/** Asks Redis again and again, and tells when it was answered late. Where nobody looks at the queues, nothing else shows that. */
+/** Pings Redis repeatedly and records late replies. Without an observer, nothing else shows them. */
 export class AnswerWatch {
   #isOver = false;
 

@@ -11,20 +11,21 @@ const PATIENCE_MS = 30_000;
 /** One for the whole prefix, or, on a cluster, one for each slot in use. */
 const FENCE = /:fence$/;
 /**
- * What ends by itself: the record of a job, which outlives its runs by a week; and a roll call and the answers to it, which a
- * process asks for before a wait ends while its caller holds something, and which are kept for 5 s.
+ * Keys that expire by themselves: the record of a job, which outlives its runs by a week; and roll calls with their
+ * answers, which a process requests before a timeout while its caller holds a lock, and which live for 5 s.
  */
 export const ENDS_BY_ITSELF = /\}:(?:runs|job|instances)$|(?:^|:)roll(?::[\w-]+)?$/;
-/** What is remembered of ticks, and the index of all jobs. */
+/** Records of ticks, and the index of all jobs. */
 const TICKS_AND_INDEX = /:tick:|\}:last-tick$|[^}]:jobs$/;
 
 type Left = Pick<Leftovers, 'keys' | 'clients' | 'channels'>;
 
 /**
- * What the workers have left in Redis, but for the fence, what is known of jobs, and roll calls, which end by themselves. The
- * locks of those that were killed end with their leases: waits so long for them.
+ * The keys that the workers have left in Redis, except the fence, records of jobs, and roll calls, which expire by
+ * themselves.
+ * Waits for the locks of killed workers, which end with their leases.
  *
- * @throws Error where a server does not answer
+ * @throws Error if a server does not answer
  */
 export async function whatIsLeft(
   admins: readonly Redis[],
@@ -74,7 +75,7 @@ async function look(admin: Redis, keyPrefix: string): Promise<Left> {
   return { keys, clients: clients.split('\n').filter((line) => line.includes('name=nestjs-redis-lock')), channels };
 }
 
-/** A connection whose SELECT was refused, and that went on all the same, locks in database 0. */
+/** Finds connections that continued in database 0 after their SELECT was refused. */
 async function keysElsewhere(admin: Redis): Promise<string[]> {
   const own = `db${admin.options.db ?? 0}`;
   const databases = [...(await admin.info('keyspace')).matchAll(/^(db\d+):keys=(\d+)/gm)];

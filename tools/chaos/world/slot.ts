@@ -7,7 +7,7 @@ export interface Slot {
   readonly name: string;
   /** The networks in front of its servers; none where the worker finds Redis by itself, as through a sentinel. */
   readonly proxies: readonly TcpProxy[];
-  /** Its wall clock, where this machine can move it. */
+  /** Its wall clock, if this machine can move it. */
   readonly clock?: SteppedClock;
   worker: WorkerProcess;
   starts: number;

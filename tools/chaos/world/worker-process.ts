@@ -10,12 +10,12 @@ const main = new URL('../worker/worker-process-main.ts', import.meta.url);
 const CLOSE_MS = 15_000;
 const KEPT_OUTPUT = 4_000;
 
-/** What the workers run. @param replaced a broken file of the library */
+/** The program of the workers. @param replaced a broken file of the library */
 export function workerProgram(replaced?: Replaced): string {
   return programOf(main, replaced);
 }
 
-/** Makes what the workers run. It takes a while, in which the network of worlds that are at work does not go on. */
+/** Builds the program of the workers. Blocks this process, and with it the network of running worlds. */
 export function prepareWorkers(variants: readonly (Replaced | undefined)[]): void {
   programsOf(main, variants);
 }
@@ -55,7 +55,7 @@ export class WorkerProcess {
     return this.settings.instanceId;
   }
 
-  /** What it wrote to its standard output and error: nothing, if all is well. */
+  /** Its standard output and error: empty, if all is well. */
   get output(): string {
     return this.#output;
   }
@@ -77,7 +77,7 @@ export class WorkerProcess {
     if (this.#child.connected) this.#child.send(command, () => undefined);
   }
 
-  /** SIGSTOP: it stands still wherever it is. */
+  /** Stops it with SIGSTOP, wherever it is. */
   suspend(): void {
     this.#isStopped = this.#child.kill('SIGSTOP');
   }

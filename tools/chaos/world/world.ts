@@ -29,9 +29,9 @@ export interface WorldSettings {
   readonly work: Work;
   /** A broken file of the library that its workers use. @default none */
   readonly replaced?: Replaced;
-  /** Whether somebody looks at the queues. A world in which nobody does is a small one. @default true */
+  /** `true` if a process reads the queues. A world without one is small. @default true */
   readonly isObserved?: boolean;
-  /** A clock for each worker, where they are to be moved. */
+  /** Creates a clock for each worker, if clocks are to be moved. */
   readonly newClock?: () => SteppedClock;
 }
 
@@ -42,7 +42,7 @@ export class World implements AsyncDisposable {
   /** For the faults. */
   readonly random: SeededRandom;
   readonly slots: Slot[] = [];
-  /** What to do when it is over, the last thing first. */
+  /** Cleanup at the end, in reverse order. */
   readonly #endings: (() => unknown)[] = [];
   readonly #folder = new HistoryFolder();
   readonly #log = this.#folder.logOf('chaos');
@@ -57,7 +57,7 @@ export class World implements AsyncDisposable {
     this.random = new SeededRandom(settings.seed);
   }
 
-  /** Starts everything but Redis, which is given, and goes on after this world. */
+  /** Starts everything but Redis, which the caller provides and which outlives this world. */
   static async start(redis: ChaosServer, settings: WorldSettings): Promise<World> {
     const world = new World(redis, settings);
     try {
@@ -85,12 +85,12 @@ export class World implements AsyncDisposable {
     return this.#log.say.bind(this.#log);
   }
 
-  /** Those who are there and move. */
+  /** Workers that are alive and not stopped. */
   get awake(): Slot[] {
     return this.slots.filter(({ worker }) => worker.isAlive && !worker.isStopped);
   }
 
-  /** Who holds a resource and who waits for it; nothing where Redis has trouble. */
+  /** The holders and waiters of a resource; none while Redis has trouble. */
   async look(resource: string): Promise<{ holders: Slot[]; waiters: Slot[] }> {
     const state = await this.#view!.get(RedisLockService)
       .inspect(resource)
@@ -126,17 +126,17 @@ export class World implements AsyncDisposable {
     await slot.worker.ready;
   }
 
-  /** How many leases were granted so far. */
+  /** The number of leases granted so far. */
   countHolds(): number {
     return this.#folder.countGrants();
   }
 
-  /** What was said so far. */
+  /** The history so far. */
   heardSoFar(): History {
     return this.#folder.readSoFar();
   }
 
-  /** Where everything stands that was said. Gone when the world is disposed of, unless it is kept. */
+  /** The folder with all logs. Deleted with the world, unless it is kept. */
   get historyPath(): string {
     return this.#folder.path;
   }
@@ -168,7 +168,7 @@ export class World implements AsyncDisposable {
 
   async #start(): Promise<void> {
     this.#endings.push(() => this.#folder[Symbol.dispose]());
-    // The networks of the workers are in this process: while it stands still, nothing arrives anywhere.
+    // The networks of the workers are in this process: while it stalls, no data arrive.
     const loop = new LoopWatch(this.#log);
     this.#endings.push(() => loop.end());
     const clock = new ClockWatch(this.#log);

@@ -55,7 +55,7 @@ function repeatsTokens({ faults }: History, one: Call, other: Call): FaultSpan |
   return faults.find((fault) => fault.losesData && fault.from <= to && fault.to >= from - one.invoked.leaseMs);
 }
 
-/** Visits starts and ends in the order of time, and remembers the largest token of those that have ended. */
+/** Visits starts and ends in the order of time, and remembers the largest token that has ended. */
 function findUnordered(history: History, unsorted: readonly Hold[], findings: Findings): void {
   // A process that was paused until its lease had ended held it for an unknown time.
   const holds = unsorted.filter(({ from, to }) => to > from);

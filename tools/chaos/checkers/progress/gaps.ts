@@ -10,9 +10,9 @@ import { Struck } from '../struck.js';
 export interface Gap {
   readonly resource: string;
   /**
-   * The time at which its holder died or was paused, or the last of those who could have been next; the release was
-   * called whose message was lost; or Redis was back and the resource was free. For a connection for messages: the
-   * start of the hang.
+   * When its holder, or the last candidate for the next grant, died or was paused; when the release was called whose
+   * message got lost; or when Redis had recovered and the resource was free. For a message connection: when it began to
+   * hang.
    */
   readonly from: number;
   /** The next grant. For a connection: the start of the next one. */
@@ -114,11 +114,11 @@ export function spreadOf(found: readonly Gap[]): Spread {
 
 /** The fault that a process was under then, or the last one that had struck it. */
 function faultOf(faults: readonly FaultSpan[], process: string, at: number): string {
-  // What began it may have been written down a moment later than what it did.
+  // A fault may be logged slightly later than its effect.
   return faults.findLast(({ victims, from }) => victims.includes(process) && from <= at + 50)?.kind ?? 'no fault';
 }
 
-/** When processes fell silent: they died, or stood still. */
+/** Spans in which processes were silent, because they died or stalled. */
 class Silences {
   readonly #struck: Struck;
 
@@ -152,15 +152,15 @@ class Silences {
 
 /** The grants of one resource, and who waited for it. */
 class ResourceLine {
-  /** Those that nobody shared the resource with. */
+  /** Exclusive calls. */
   readonly exclusive: readonly Call[];
   readonly #grants: readonly Call[];
   readonly #waiters: readonly Call[];
-  /** Those that want it together with others: they may have it long before they are granted. */
+  /** Calls that want several resources at once: they may hold this one long before they are granted. */
   readonly #composites: readonly Call[];
   readonly #longestMs: number;
   readonly #releases: readonly Call[];
-  /** When somebody may have held it. */
+  /** Spans in which the resource may have been held. */
   readonly #taken: Spans;
   /** Each of them may be first in the queue at some time. */
   readonly #callers: ReadonlySet<string>;
@@ -198,7 +198,9 @@ class ResourceLine {
     }
   }
 
-  /** To the next grant after that of a call, if one of these (of all, where nobody is named) waited for it all the time. */
+  /**
+   * Ends at the next grant after `call`, if one of `victims` (or anyone, without `victims`) waited for it all the time.
+   */
   gapFrom(from: number, call: Call, victims?: readonly string[]): Gap | undefined {
     const next = this.#grants[after(this.#grants, from, ({ granted }) => granted!.at)];
     if (!next || (victims && !victims.includes(next.invoked.process))) return undefined;
@@ -209,8 +211,8 @@ class ResourceLine {
   }
 
   /**
-   * From the death of its holder to the next grant. Where another one died or stood still in the meantime, who could have been first in
-   * the queue, from then on: what it was granted, not knowing it, lasts as long as what was left of its place.
+   * From the death of its holder to the next grant. If a possible next in line died or stalled after that, starts
+   * there: it may have been granted the resource without knowing, until its place has expired.
    */
   gapAfterSilence(from: number, call: Call): Gap | undefined {
     const gap = this.gapFrom(from, call);
@@ -220,22 +222,25 @@ class ResourceLine {
     return silentFrom === undefined ? undefined : { ...gap, from: silentFrom, ms: gap.to - silentFrom };
   }
 
-  /** From the release whose message one of these did not get to the grant that it found by itself, if nothing else was in the way. */
+  /**
+   * From a release whose message a victim missed to the grant that the victim found by itself, if nothing else delayed
+   * it.
+   */
   gapAfterMessage(call: Call, victims: readonly string[]): Gap | undefined {
     const gap = this.gapFrom(call.releaseCalledAt!, call, victims);
     if (!gap || this.struck.spansOf(call.invoked.process).touches(gap.from, gap.to)) return undefined;
     const isDisturbed = this.#waiters.some((waiter) => {
       if (waiter.invoked.at > gap.to || endOf(waiter, this.history) < gap.from) return false;
       const { refused, invoked: asked } = waiter;
-      // What it had been granted went to the next, with one more message that was lost.
+      // Its grant was passed on, with another message that got lost.
       const gaveUp = refused !== undefined && refused.at < gap.to && victims.includes(asked.process);
-      // It may have been granted first, and could not go on.
+      // It may have been granted the resource first and been unable to use it.
       return gaveUp || this.struck.spansOf(asked.process).touches(gap.from, gap.to);
     });
     return isDisturbed ? undefined : gap;
   }
 
-  /** From when Redis was back, and nobody could still hold the resource, to the next grant. */
+  /** From when Redis had recovered and the resource was free to the next grant. */
   gapAfterRedis({ to: back }: FaultSpan): Gap | undefined {
     const next = this.#grants[after(this.#grants, back, ({ granted }) => granted!.at)];
     if (!next) return undefined;
@@ -249,7 +254,10 @@ class ResourceLine {
     return { resource: this.resource, from: back, to, ms: to - back, leaseMs: next.invoked.leaseMs };
   }
 
-  /** Whether it may have been a part of what another call had, between the grants of these. Tokens are in the order of the grants. */
+  /**
+   * Returns true if it may share a part of another call's resources, granted between these two. Tokens follow the order
+   * of grants.
+   */
   #isPartBetween(call: Call, next: Call): boolean {
     const [before, after] = [call, next].map(({ granted }) => granted!.tokens.get(this.resource)!);
     const freedAt = next.granted!.at + next.invoked.leaseMs / 4; // what is said of it may be said a little later
@@ -278,7 +286,7 @@ class ResourceLine {
   }
 }
 
-/** Where the first one is in the order of time that comes after a moment. */
+/** The index of the first item after `at`, by binary search. */
 function after<T>(items: readonly T[], at: number, timeOf: (item: T) => number): number {
   let [low, high] = [0, items.length];
   while (low < high) {

@@ -8,7 +8,7 @@ import type { Verdict } from '../violation.js';
  */
 const STAYS = /(^|:)fence$|:tick:[^:]*$|\}:(last-tick|runs|job|instances)$|(^|:)jobs$/;
 
-/** When everybody has closed, nothing is left in Redis but the fence, and nothing in the processes; and everybody has closed. */
+/** "Nothing is left": all processes have closed, and left nothing in Redis but the fence, and no open handles. */
 export function leftovers(history: History): Verdict {
   const findings = new Findings('leftovers');
   for (const { at, keys, clients, channels } of history.of('leftovers')) {

@@ -8,9 +8,9 @@ import { Struck } from '../struck.js';
 import type { Verdict } from '../violation.js';
 
 /**
- * A free resource is granted within a heartbeat while somebody waits for it who is alive and not struck. Free: nobody may hold it
- * still, by what was seen and by the longest that Redis may keep it for those who died, lost it or were not answered. Faults that
- * lose messages only are no excuse.
+ * A free resource is granted within a heartbeat if a live process without faults waits for it. Free: nobody may still
+ * hold it, judging by what was seen and by the longest time that Redis keeps it for holders that died, lost it or got
+ * no reply. Faults that only lose messages are no excuse.
  */
 export function liveness(history: History, bounds: Bounds = BOUNDS): Verdict {
   const findings = new Findings('liveness');
@@ -44,7 +44,7 @@ export function liveness(history: History, bounds: Bounds = BOUNDS): Verdict {
   return findings.verdict();
 }
 
-/** Who waits for this one resource, and for nothing else. */
+/** Returns true for a call that waits for this one resource only. */
 export function isWaiter(call: Call): boolean {
   const { invoked } = call;
   return invoked.queues && invoked.resources.length === 1 && !reenters(call);
@@ -54,7 +54,7 @@ export function endOf({ granted, refused, diedAt }: Call, history: History): num
   return granted?.at ?? refused?.at ?? diedAt ?? history.endsAt;
 }
 
-/** When somebody may hold the resource, or Redis cannot give it to anybody. */
+/** Spans in which the resource may be held, or Redis can't grant it. */
 export function takenSpans(calls: readonly Call[], struck: Struck, afterMs: (fault: FaultSpan) => number): Spans {
   const spans: Span[] = struck.ofRedis.map((fault) => ({ from: fault.from, to: fault.to + afterMs(fault) }));
   spans.push(...struck.slow);
@@ -65,16 +65,16 @@ export function takenSpans(calls: readonly Call[], struck: Struck, afterMs: (fau
   return new Spans(spans);
 }
 
-/** A waiter that is struck may be granted the resource without knowing it, until its place and lease are over. */
+/** Redis may grant a struck waiter the resource without its knowledge, until its place and lease expire. */
 function addUnaware(spans: Span[], call: Call, struck: Struck): void {
   const { invoked, granted, refused, diedAt } = call;
   const { process, leaseMs } = invoked;
   const end = granted?.at ?? refused?.at ?? diedAt ?? Infinity;
-  // What it sent in the end may have been lost as well, and its place or its lock lasts for a lease.
+  // Its last command may be lost as well, so its place or lock remains for a lease.
   const overAt = (call.endedAt ?? call.lost?.at ?? end) + leaseMs;
   for (const { from, to } of struck.faultsOf(process)) {
     if (from > overAt || to + leaseMs < invoked.at) continue;
-    // Where all it did was to stand still, nothing was sent after it began.
+    // A process that only stalled sent nothing after the stall began.
     const isStill = struck.stallsOf(process, from, to).some((one) => one.from <= from + 50 && one.to >= to - 50);
     const until = isStill ? from : Math.min(to, diedAt ?? Infinity);
     spans.push({ from: Math.max(from, invoked.at), to: Math.max(from, until) + leaseMs });
@@ -87,8 +87,9 @@ function freeSpans(taken: Spans, faults: Spans, from: number, to: number): Span[
 }
 
 /**
- * When the waiter stood still, or another one that may have been granted the resource without knowing it: until it runs again, or its
- * place and lease are over. That time does not count, and nothing begins anew after it: timers ring as soon as a process runs.
+ * Spans in which this waiter, or another one that may have been granted the resource unknowingly, was stalled: until it
+ * runs again, or its place and lease have expired. That time does not count. No new period starts after it, because
+ * timers fire as soon as a process runs.
  */
 function stallsWhile(waiter: Call, until: number, calls: readonly Call[], struck: Struck): Spans {
   const spans = struck.stallsOf(waiter.invoked.process, waiter.invoked.at, until);

@@ -7,8 +7,8 @@ import { Struck } from '../struck.js';
 import type { Verdict } from '../violation.js';
 
 /**
- * A lease that is lost says so no later than its deadline, as soon as the event loop runs; what says that it is not held goes on
- * saying so; and none is taken over before its deadline.
+ * A lost lease is reported by its deadline, or as soon as the event loop runs; a lease reported as not held stays so;
+ * and no lease is granted to another call before its deadline.
  */
 export function losses(history: History, bounds: Bounds = BOUNDS): Verdict {
   const findings = new Findings('losses');
@@ -36,7 +36,7 @@ function checkLost(history: History, call: Call, struck: Struck, bounds: Bounds,
   if (reason !== 'takenOver' || at >= until || at >= (call.endCalledAt ?? Infinity)) return;
   const { leaseMs } = call.invoked;
   const from = call.granted?.at ?? at;
-  // A majority of those that have voted for it has forgotten it, and says so; nobody else has it before its deadline.
+  // The majority that voted for it has forgotten it and reports so; no other call gets it before its deadline.
   if (splitsVotes && struck.redis.touches(from, at)) return;
   // With a quarantine Redis may forget it, but must not grant it to another process before its deadline: that is another rule.
   const forgotten = history.faults.find((fault) => fault.losesData && fault.from <= at && fault.to >= from);

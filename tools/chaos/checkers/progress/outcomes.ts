@@ -11,18 +11,18 @@ import { type Span, Spans } from '../spans.js';
 import { Struck } from '../struck.js';
 import type { Verdict } from '../violation.js';
 
-/** What says that somebody else has the resource. `null` is what `tryAcquire` says of it. */
+/** Outcomes that mean "held by another call". `null` is from `tryAcquire`. */
 const BUSY: readonly (string | null)[] = ['LOCK_TIMEOUT', 'LOCK_BUSY', null];
-/** Timers ring late, by as much as this and a process that stands still. */
+/** Allowance for late timers, on top of the time in which the process was stalled. */
 const LATE_MS = 300;
 /** The longest time between two probes of an inbox. One that is not answered shows that Redis is silent. */
 const PROBED_MS = 1_750;
-/** What is said of an answer that came too late for the lease that it was about: with a short lease, that is soon. */
+/** Messages for a reply that came too late for its lease: a short lease makes that likely. */
 const LATE_FOR_LEASE = [grantedTooLate(), renewedTooLate()].map(({ message }) => message);
 
 /**
- * What ended the wait decides what the call is told. Where Redis had answered nothing for so long that the last attempt has failed,
- * that is an outage, with its cause; where Redis answers, it was somebody else who had the resource. In between both are right.
+ * The cause that ended the wait decides the error. If Redis was silent until the last attempt failed, it is an outage,
+ * with its cause; if Redis replied, another call held the resource. In between, both are right.
  */
 export function outcomes(history: History, bounds: Bounds = BOUNDS): Verdict {
   const findings = new Findings('outcomes');
@@ -58,7 +58,7 @@ function isLateForLease(why = ''): boolean {
 
 class Waits {
   readonly #struck: Struck;
-  /** Without what was too short to hide every answer from a call that had so long to be answered, in milliseconds. */
+  /** Faults long enough to hide all replies from a call, by its timeout in milliseconds. */
   readonly #silenced = new Map<number, Struck>();
   readonly #afterMs: number;
   /** The faults of one process, and its blockers. */
@@ -80,7 +80,7 @@ class Waits {
     }
   }
 
-  /** The outage for which the call must have ended: nobody in its process can have known anything else. */
+  /** The outage that must have ended the call, because its process can't have had any reply. */
   outageThatEnded(call: Call, at: number): Span | undefined {
     const { invoked } = call;
     const outage = this.#outages.get(invoked.process)?.find((one) => one.from < at && at <= one.at);
@@ -95,7 +95,7 @@ class Waits {
     return this.#knewOtherwise(call, at - patienceMs, at) ? undefined : { from, to: outage.at };
   }
 
-  /** Whether Redis answered its process, for so long that the call must know it. */
+  /** Returns true if Redis replied to its process long enough for the call to notice. */
   wereAnswered({ invoked, refused }: Call, at: number): boolean {
     const { process, resources, leaseMs } = invoked;
     const { slowMs } = this.bounds;
@@ -133,7 +133,7 @@ class Waits {
     });
   }
 
-  /** How long the process itself could do nothing. */
+  /** Time for which the process was stalled. */
   #stillMs(process: string, from: number, to: number): number {
     let own = this.#own.get(process);
     if (!own) {

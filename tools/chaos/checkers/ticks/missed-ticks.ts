@@ -1,12 +1,12 @@
 import { SINGLETON_RUN_OPTIONS } from '../../../../lib/features/jobs/core/singleton-run-options.js';
 
-/** What a fleet did not do, though it should have. */
+/** A duty that a fleet failed to do. */
 export interface Omission {
   readonly rule: string;
   readonly what: string;
 }
 
-/** What one process made of one tick that its scheduler fired. */
+/** The outcome of one tick in one process whose scheduler fired it. */
 export interface TickOutcome {
   readonly job: string;
   readonly tick: string;
@@ -21,15 +21,15 @@ export interface TickOutcome {
   readonly error?: string | undefined;
   /** The process died before that. */
   readonly isKilled: boolean;
-  /** The process was told that it is too late for the tick. */
+  /** The process got the error that the tick is too late. */
   readonly isLate: boolean;
 }
 
-/** Ticks that nobody started, by why that is in order. */
+/** Ticks that never started, by the reason that allows it. */
 export interface Unstarted {
-  /** `overlap: 'skip'`: an earlier run had the lock, or whoever had claimed it died. */
+  /** `overlap: 'skip'`: an earlier run had the lock, or the claimant died. */
   readonly dropped: number;
-  /** `overlap: 'wait'`: whoever had claimed it may have died before it began. */
+  /** `overlap: 'wait'`: the claimant may have died before its start. */
   readonly diedWithClaimant: number;
   /** `overlap: 'wait'`: a later tick of the job was claimed before it, by an instance whose clock is ahead. */
   readonly outrun: number;
@@ -40,10 +40,13 @@ export interface Unstarted {
  *
  * - `never came back`: a call on a live process has no end;
  * - `failed`: it was rejected;
- * - `missed`: nobody ran a tick, although with `overlap: 'wait'` one who fired it is alive. With `onCrash: 'retry'`, a tick
- *   whose runs have crashed `maxReruns` times more than once is over. With `onCrash: 'skip'` the claim of
- *   one who died is in its way, so there all who fired it must have lived. A tick that all of them who lived were told is late has been
- *   outrun by a later one, whose claim must be there.
+ * - `missed`: the tick did not run, although with `overlap: 'wait'` a process that fired it is alive. With `onCrash:
+ * 'retry'`, a
+ *   tick ends after `maxReruns` crashes plus one. With `onCrash: 'skip'` the claim of a dead process blocks the tick,
+ * so it
+ *   only counts if all that fired it lived. A tick that was too late for all live processes was overtaken by a later
+ * one,
+ *   whose claim must exist.
  */
 export function checkMissed(outcomes: readonly TickOutcome[]): { violations: Omission[]; unstarted: Unstarted } {
   const violations: Omission[] = [];

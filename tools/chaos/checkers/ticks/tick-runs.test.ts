@@ -4,7 +4,7 @@ import { tickRuns } from './tick-runs.js';
 
 type Told = Partial<Ticked> & Pick<Ticked, 'process' | 'at' | 'phase' | 'token'>;
 
-/** Of the job `report`, which is not run again. */
+/** A tick of the job `report`, which has no reruns. */
 function ticked(told: Told): Ticked {
   return { type: 'tick', job: 'report', tick: '10:00', onCrash: 'skip', rerun: false, until: told.at + 600, ...told };
 }

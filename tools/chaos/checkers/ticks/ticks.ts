@@ -7,22 +7,23 @@ export interface TickStart {
   /** The process. */
   readonly on: string;
   readonly onCrash: 'skip' | 'retry';
-  /** What the job was told: whether another process had the tick before. */
+  /** The flag that the job received: `true` after an earlier start in another process. */
   readonly rerun: boolean;
   readonly fencingToken: number;
   readonly startedAt: number;
   /** Until when it held the job's lock for certain; `startedAt` where nothing is certain. */
   readonly heldUntil: number;
-  /** It ended, and had noted so, while it held the lock. After that nobody may start the tick again. */
+  /** It ended, and recorded that, while it held the lock. The tick must not start again after that. */
   readonly isWhole: boolean;
 }
 
 /**
- * "One start per (job, tick)", and what comes with it:
+ * "One start per (job, tick)", with its consequences:
  *
- * - `duplicate`: of the starts of a tick at most one is the first, and it has the smallest token. The others say that they
- *   are reruns, and there are none with `onCrash: 'skip'`;
- * - `rerun of a whole run`: a tick is run again only where the run before died or lost its lease;
+ * - `duplicate`: at most one start of a tick is the first, with the smallest token. The others are marked as reruns,
+ * and
+ *   `onCrash: 'skip'` allows none;
+ * - `rerun of a whole run`: a tick is rerun only if the run before died or lost its lease;
  * - `overlap`: no two runs of a job hold its lock at the same time;
  * - `token order`: a run that begins after another has ended has a larger token, and no two have the same.
  */
@@ -61,9 +62,9 @@ function checkJob(starts: readonly TickStart[]): Violation[] {
     tokens.set(start.fencingToken, start);
   }
   const held = starts.filter(({ startedAt, heldUntil }) => heldUntil > startedAt);
-  /** Of those that began before: who held longest. */
+  /** The earlier start with the latest end. */
   let longest: TickStart | undefined;
-  /** Of those that began before: who has the largest token. */
+  /** The earlier start with the largest token. */
   let largest: TickStart | undefined;
   for (const start of held.toSorted((one, other) => one.startedAt - other.startedAt)) {
     if (longest && start.startedAt < longest.heldUntil) violations.push(violation('overlap', longest, start));

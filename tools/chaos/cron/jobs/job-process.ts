@@ -17,7 +17,7 @@ export interface JobWorld extends SimulatedWorld {
   scheduleOf(job: RememberedJob): EverySoOften;
   /** Which of its ticks fires. */
   firingsOf(job: RememberedJob): SimulatedSchedule;
-  /** What a process with this name talks to. */
+  /** The store of the process with this name. */
   jobStore(name: string): JobStore;
 }
 

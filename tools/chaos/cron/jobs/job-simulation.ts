@@ -16,17 +16,17 @@ export interface JobSimulationOptions {
   readonly upMs: number;
   /** It ends once so many ticks were granted or told as missed. @default never */
   readonly ticks?: number;
-  /** Whether the fleet is off for up to 14 hours each time it is off. @default mostly for less */
+  /** `true` makes each downtime of the fleet up to 14 hours long. @default mostly less */
   readonly hasNights?: boolean;
-  /** @default those of each kind */
+  /** @default one of each kind */
   readonly jobs?: readonly RememberedJob[];
-  /** Whether networks lose, delay and double commands. @default true */
+  /** `true` lets networks lose, delay and duplicate commands. @default true */
   readonly hasTrouble?: boolean;
   /** The mean time between two incidents. @default a minute */
   readonly calmMs?: number;
-  /** Whether it ends once the store has deviated from the books. @default false */
+  /** `true` stops the simulation at the first deviation of the store. @default false */
   readonly endsEarly?: boolean;
-  /** Broken stores in place of those of each process, to see that they are found out. */
+  /** Replaces the store of each process with a broken one, to prove that the checks find it. */
   readonly breakJobs?: (jobs: JobStore, server: MemoryServer) => JobStore;
 }
 
@@ -36,7 +36,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const CALM_MS = 60_000;
 const STEP_MS = 60_000;
-/** How long the network of a process is bad, and good. */
+/** Durations of a bad and a good phase of a network. */
 const BAD_MS = 8_000;
 const GOOD_MS = 40_000;
 /** After the last incident, all that is due is accounted within this time. */
@@ -131,12 +131,12 @@ export class JobSimulation implements JobWorld {
     for (const job of this.jobs) await this.#operator.resume(`cron:${job.name}`);
     await this.#pass(REST_MS);
     this.witness.checkEnd(clock.wallNow() - SETTLED_MS);
-    // What is under way ends now, however long a reply may be on its way.
+    // Ends pending work without its reply, which may be delayed further.
     for (const each of this.#processes) each.stop();
     await this.#pass(UNDER_WAY_MS);
   }
 
-  /** Whether no lock is left. */
+  /** `true` if no lock is left. */
   get isClean(): boolean {
     return this.lockWorld.server.isEmpty;
   }
@@ -243,7 +243,9 @@ export class JobSimulation implements JobWorld {
     void victim.shutdown(this.#upTo(2) === 0 ? 0 : this.#upTo(10_000));
   }
 
-  /** It stands still, or its machine is suspended: mostly for less than a lease, sometimes for longer than all is remembered. */
+  /**
+   * Stalls a process or suspends its machine: mostly for less than a lease, sometimes for longer than any record lives.
+   */
   #stop({ clock, scheduler }: JobProcess): void {
     if (!clock.isAwake) return;
     const ms = this.#upTo(this.#upTo(4) === 0 ? 3 * HOUR_MS : 4 * LEASE_MS);

@@ -18,7 +18,7 @@ export async function simulateJobs(options: JobSimulationOptions): Promise<JobsR
   const { calls } = history;
   const onCrashOf = new Map(jobs.map(({ name, onCrash }) => [name, onCrash]));
   const starts = startsOf(calls, (job) => onCrashOf.get(job)!);
-  // What Redis has forgotten by losing its data is not held against it.
+  // Records that Redis lost with its data are not required.
   const inLives = starts.map((start) => ({
     ...start,
     job: `${start.job} (life ${witness.lifeOf.get(start.fencingToken)})`,
@@ -46,7 +46,7 @@ export async function simulateJobs(options: JobSimulationOptions): Promise<JobsR
   };
 }
 
-/** Whether the store heard of each end what the process saw. */
+/** Compares the ends that the store recorded with the ends that the processes saw. */
 function checkEnds(calls: readonly TickCall[], { endOf, lifeOf }: StoreWitness): Omission[] {
   const violations: Omission[] = [];
   const tell = (rule: string, { job, tick, on }: TickCall, what: string): void => {

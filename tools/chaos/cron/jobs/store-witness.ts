@@ -18,7 +18,7 @@ type Granted = Extract<TickReply, { status: 'granted' }>;
 type Noted = Extract<MissedReply, { status: 'noted' }>;
 
 /**
- * Stands beside the store: it sees each command when it is executed, keeps its own books of the jobs, and says where the
+ * Watches the store: sees each command when it is executed, keeps its own records of the jobs, and reports where the
  * store deviates from them.
  */
 export class StoreWitness {
@@ -38,7 +38,7 @@ export class StoreWitness {
   };
   /** In which life of the data a run was granted, by its token. */
   readonly lifeOf = new Map<number, number>();
-  /** How the store heard that a run ended, by its token. */
+  /** The outcome that the store recorded for a run, by its token. */
   readonly endOf = new Map<number, RunEnd['outcome']>();
   readonly #jobs: ReadonlyMap<string, WitnessedJob>;
   #life = 0;
@@ -156,7 +156,7 @@ export class StoreWitness {
     }
   }
 
-  /** Whether all that was due until then is accounted, and all that was owed then was run. */
+  /** Checks that all ticks due until then are accounted for, and that all owed runs have happened. */
   checkEnd(until: number): void {
     for (const job of this.#jobs.values()) {
       if (job.schedule === undefined || job.isPaused(this.#now)) continue;
@@ -182,7 +182,10 @@ export class StoreWitness {
     return redis.hget(keys.jobRecord(resource), name);
   }
 
-  /** What is known of a job now: the store may have forgotten it. A run by hand has a history, and no record before a start or a tick. */
+  /**
+   * The current record of a job; a new one if the store may have forgotten it. A manual run has a history, and no
+   * record before a start or a tick.
+   */
   #job(resource: string): WitnessedJob {
     const job = this.#jobs.get(resource)!;
     if (this.#isKnown(resource)) return job;
@@ -258,7 +261,7 @@ export class StoreWitness {
     job.add(seenRun({ tick, startedAt: this.#now, instanceId, ...marks, fencingToken, owner: owner.id }));
   }
 
-  /** Whether any instance may have a tick that was given back, as if its owner had never had it. */
+  /** Checks that any instance may claim a tick that was given back, as if it never had an owner. */
   #checkReturned(job: WitnessedJob, tick: string, reply: TickReply): void {
     const returned = job.returned(tick, this.#now);
     if (!returned) return;
@@ -269,7 +272,7 @@ export class StoreWitness {
     this.#tell(job, 'given back', `${tick} was given back, and is ${JSON.stringify(reply)}`);
   }
 
-  /** Whether a tick may be claimed, and none before it is passed over. */
+  /** Checks that the tick may be claimed, and that no earlier one is passed over. */
   #account(job: WitnessedJob, tick: string, at: number, note: TickClaim['note'], { status }: TickReply): void {
     if (job.missed.has(at)) this.#tell(job, 'missed and granted', `${tick} was told as missed, and is ${status}`);
     if (job.claimed.has(at)) return;

@@ -17,7 +17,7 @@ interface SeenPause {
   end: number;
 }
 
-/** What is certain of a job: what the witness saw of it at the store. */
+/** The certain facts of a job, as the witness saw them at the store. */
 export class WitnessedJob {
   readonly resource: string;
   schedule: EverySoOften | undefined;
@@ -34,7 +34,7 @@ export class WitnessedJob {
   /** The newest first. */
   runs: SeenRun[] = [];
   readonly pauses: SeenPause[] = [];
-  /** The missed ticks that one run is owed for, when that is over, and since when. */
+  /** The missed ticks that one catch-up run is owed for, its deadline, and its start. */
   debt: (MissedSpan & { readonly until: number; readonly since: number }) | undefined;
   /** The debt of the last catch-up that was granted: it comes back where the run never began. */
   paid: WitnessedJob['debt'];
@@ -49,7 +49,7 @@ export class WitnessedJob {
     return last !== undefined && time >= last.at && time < last.end;
   }
 
-  /** Whether the pause in which a tick was due still stands. */
+  /** Returns true if the job is still in the pause in which a tick was due. */
   isPausedSince(tick: number, now: number): boolean {
     return this.isPaused(now) && tick >= this.pauses.at(-1)!.at;
   }
@@ -58,7 +58,7 @@ export class WitnessedJob {
     return this.pauses.some(({ at, end }) => tick >= at && tick <= end);
   }
 
-  /** The last pause is over. */
+  /** Ends the current pause. */
   endPause(now: number): void {
     const last = this.pauses.at(-1);
     if (last && last.end > now) last.end = now;
@@ -105,7 +105,7 @@ export class WitnessedJob {
     return isHolder;
   }
 
-  /** The owner has begun the run, and it is over. */
+  /** Records the end of the run that its owner began. */
   finish(tick: string, owner: string): void {
     if (this.#holders.get(tick)?.owner === owner) this.#holders.delete(tick);
   }

@@ -3,7 +3,7 @@ import type { JobClaims } from '../../../../lib/features/jobs/core/job-store.js'
 import type { CronSimulationOptions } from './cron-simulation.js';
 import { RARE_JOBS } from './simulated-job.js';
 
-/** Processes stand still for longer than any claim of these jobs is remembered. */
+/** Stalls longer than any claim of these jobs is kept. */
 export const LONG_PAUSES = {
   ticks: 200,
   jobs: RARE_JOBS,

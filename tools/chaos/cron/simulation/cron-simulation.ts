@@ -11,13 +11,13 @@ export interface CronSimulationOptions {
   readonly ticks: number;
   /** The same seed, the same history. */
   readonly seed: number;
-  /** How many processes there are at any time. @default 4 */
+  /** The number of running processes. @default 4 */
   readonly members?: number;
   /** @default two of each kind */
   readonly jobs?: readonly SimulatedJob[];
-  /** Whether members are killed, suspended, and have their clocks set. @default true */
+  /** `true` lets members be killed and suspended, and their clocks be set. @default true */
   readonly incidents?: boolean;
-  /** The longest time for which a process stands still, or its machine is suspended. @default three leases */
+  /** The longest stall of a process or suspend of its machine. @default three leases */
   readonly longestPauseMs?: number;
   /** The mean time between two incidents. @default 30 s */
   readonly calmMs?: number;
@@ -28,13 +28,13 @@ export interface CronSimulationOptions {
 const LEASE_MS = 3_000;
 const MAX_SKEW_MS = 60_000;
 const MAX_PAUSE_MS = 3 * LEASE_MS;
-/** How many commands have trouble while the network of a process is bad, and how long it is bad and good. */
+/** The share of commands that fail while the network of a process is bad, and the durations of bad and good phases. */
 const TROUBLE = 0.3;
 const BAD_MS = 8_000;
 const GOOD_MS = 40_000;
 const MAX_DELAY_MS = 2 * LEASE_MS;
 const CALM_MS = 30_000;
-/** In such steps the simulation goes on. */
+/** The step of the simulated clock. */
 const STEP_MS = 60_000;
 
 interface Process {
@@ -71,7 +71,7 @@ export class CronSimulation implements SimulatedWorld {
     this.history.add(line);
   }
 
-  /** How long it takes until so many ticks are due. */
+  /** The time until enough ticks are due. */
   get #lengthMs(): number {
     const perMs = this.#schedules.reduce((sum, [, { everyMs }]) => sum + 1 / everyMs, 0);
     return Math.ceil(this.options.ticks / perMs);
@@ -91,11 +91,11 @@ export class CronSimulation implements SimulatedWorld {
       network.isHealed = true;
       each.continue();
     }
-    // What was under way then ends now, however long a reply may be on its way.
+    // Ends pending work without its reply, which may be delayed further.
     for (let i = 0; i < 10; i++) await clock.advance(STEP_MS);
   }
 
-  /** Whether no lock is left. */
+  /** `true` if no lock is left. */
   get isClean(): boolean {
     return this.#fleet.world.server.isEmpty;
   }
@@ -135,7 +135,7 @@ export class CronSimulation implements SimulatedWorld {
     return this.#upTo(2 * MAX_SKEW_MS) - MAX_SKEW_MS;
   }
 
-  /** Again and again something happens to somebody. */
+  /** Starts random incidents, one after another. */
   #plague(endsAt: number): void {
     const { clock } = this.#fleet;
     const next = (): void => {
@@ -167,10 +167,10 @@ export class CronSimulation implements SimulatedWorld {
     }
   }
 
-  /** It stands still, or its machine is suspended. */
+  /** Stalls a process or suspends its machine. */
   #pause({ clock, scheduler }: Process, endsAt: number): void {
     const ms = this.#upTo(this.options.longestPauseMs ?? MAX_PAUSE_MS);
-    // Of each job a tick comes after it, so that one which all of them were too late for was not the last.
+    // Each job has a later tick, so that one which was too late for all members was not the last.
     const lastTickFrom = endsAt - 2 * Math.max(...this.#schedules.map(([, { everyMs }]) => everyMs));
     if (!clock.isAwake || this.now() + ms > lastTickFrom) return;
     const isSuspend = this.#upTo(2) === 0;
@@ -191,7 +191,7 @@ export class CronSimulation implements SimulatedWorld {
     this.#join();
   }
 
-  /** What every member has noted for other tests would fill the memory. */
+  /** Frees the notes of members, which are for other tests and would fill the memory. */
   #forget(): void {
     for (const { member } of this.#processes) {
       const { events, store } = member.instance;

@@ -9,7 +9,10 @@ export interface SimulatedJob {
   readonly everySeconds: number;
   readonly overlap: 'skip' | 'wait';
   readonly onCrash: 'skip' | 'retry';
-  /** Whether the server judges its ticks by the time, as those of `@SingletonCron`; or any text is a tick. */
+  /**
+   * `true` if the server checks its ticks against the time, like those of `@SingletonCron`; otherwise any text is a
+   * tick.
+   */
   readonly isJudged: boolean;
 }
 
@@ -78,7 +81,7 @@ function everySoManyMs(everyMs: number): CronTimeLike {
   };
 }
 
-/** What luxon computes takes longer than all the rest of a simulated tick. */
+/** Luxon takes longer than the rest of a simulated tick. */
 function inUtc(ms: number): ZonedTime {
   return {
     minute: Math.floor(ms / MINUTE_MS) % 60,

@@ -15,23 +15,24 @@ const MAX_SCALE_SECONDS = 10;
 export interface SimulatedWorld {
   readonly random: SeededRandom;
   readonly leaseMs: number;
-  /** No clock is further from that of the server. */
+  /** The maximum error of a clock against the server's. */
   readonly maxClockSkewMs: number;
-  /** The time that everybody's lines bear. */
+  /** The shared clock of all log lines. */
   now(): number;
   add(line: TickLine): void;
 }
 
 /**
- * The scheduler of one member: it fires each job when the member's wall clock says so, however wrong that is.
+ * The scheduler of one member. Fires each job by the member's wall clock, however wrong that is.
  *
- * As the package `cron` with `@SingletonCron`: the timer of a tick that passed while the process stood still fires when it goes on,
- * and after a suspend later by as long as that lasted; it then fires for the last tick by the wall clock, however long ago that was.
+ * Like the package `cron` with `@SingletonCron`: the timer of a tick that passed in a stall fires after the stall, and
+ * after a suspend it is late by the length of the suspend. It then fires for the last tick by the wall clock, however
+ * old that tick is.
  */
 export class SimulatedScheduler {
   #calls = 0;
   #isStopped = false;
-  /** How long the machine was suspended: its timers stood still. */
+  /** Total time of suspends, in which the timers made no progress. */
   #suspendedMs = 0;
 
   constructor(
@@ -46,7 +47,7 @@ export class SimulatedScheduler {
       const delayMs = Math.max(0, tick - this.clock.wallNow() + this.#lateness());
       this.#setTimer(() => {
         if (this.#isStopped) return;
-        // The clock was set back meanwhile, or runs too slowly: as cron itself, it waits on.
+        // The clock was set back, or runs too slowly: waits again, like cron itself.
         if (tick - this.clock.wallNow() > EARLY_MS) return armFor(tick);
         const due = schedule.tickAt(this.clock.wallNow());
         fire(due);
@@ -60,7 +61,7 @@ export class SimulatedScheduler {
     this.#isStopped = true;
   }
 
-  /** The machine wakes up from a suspend that lasted for so long. */
+  /** Resumes the machine after a suspend of this length. */
   suspended(ms: number): void {
     this.#suspendedMs += ms;
   }
@@ -100,7 +101,7 @@ export class SimulatedScheduler {
     // Mostly short; sometimes the next tick comes before the end.
     const scale = Math.min(everySeconds, MAX_SCALE_SECONDS);
     const lastingMs = this.#upTo(this.#upTo(20) === 0 ? 1_500 * scale : 300 * scale);
-    // Some wait so long for a reply that their lease is over when it comes.
+    // Some attempts wait longer for a reply than their lease lasts.
     const attemptTimeoutMs = this.#upTo(10) === 0 ? 60_000 : 1_000;
     const lock = { leaseMs: world.leaseMs, waitMs: Infinity, attemptTimeoutMs };
     const { maxClockSkewMs } = world;

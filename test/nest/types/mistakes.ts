@@ -191,7 +191,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     'a key function of a result with another parameter',
     method(`@Once({ key: (id: number) => \`report:\${id}\`, resultTtlMs: 1 }) async report(id: string) { return id; }`),
     'Once',
-    "Decorator function return type 'Mistake<\"The parameters of the key function must be those of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: string) => Promise<string>>'.",
+    "Decorator function return type 'Mistake<\"The key function must take the parameters of the method\">' is not assignable to type 'void | TypedPropertyDescriptor<(id: string) => Promise<string>>'.",
   ],
   [
     'a result without a TTL',

@@ -72,6 +72,6 @@ export const deafLeader = raceCase<Newsletter, Outbox>({
   actors: { A: ({ service }) => service.lead(), B: ({ service }) => service.lead() },
   // The mail that is under way when the term is lost may be sent twice. No other may.
   invariant: ({ repository }) => (repository.sentTwice > 1 ? 'a deposed leader goes on' : undefined),
-  story: /A .*stands still.*B Outbox.send\("ann"\).*: a deposed leader goes on$/,
+  story: /A .*is blocked.*B Outbox.send\("ann"\).*: a deposed leader goes on$/,
   options: { faults: ['stall'] },
 });

@@ -81,7 +81,6 @@ export const noToken = raceCase<Auction, Bids>({
   reads: [],
   actors: { A: ({ service }) => service.bid(10), B: ({ service }) => service.bid(20) },
   invariant: ({ repository }) => (repository.isBestLost ? 'the highest bid is lost' : undefined),
-  story:
-    /A Bids.highest\(\) -> 0; A stands still.*B Bids.raise\(20\); .*A Bids.raise\(10\).*: the highest bid is lost$/,
+  story: /A Bids.highest\(\) -> 0; A is blocked.*B Bids.raise\(20\); .*A Bids.raise\(10\).*: the highest bid is lost$/,
   options: { faults: ['stall'] },
 });

@@ -42,7 +42,7 @@ describe.each(PLATFORMS)('the page that %s serves', (name, adapter) => {
         page.on('console', (message) => complaints.push(message.text()));
         page.on('pageerror', (error) => complaints.push(error.message));
         await page.goto(address);
-        await page.getByRole('heading', { level: 1, name: 'All good: locks are available.' }).waitFor();
+        await page.getByRole('heading', { level: 1, name: 'Nothing needs attention' }).waitFor();
         for (const view of ['Blockers', 'Jobs', 'Leaders', 'Instances', 'Locks']) {
           await page.getByRole('navigation').getByRole('link', { name: view, exact: true }).click();
           await page.getByRole('heading', { level: 1, name: view }).waitFor();

@@ -105,7 +105,9 @@ export class LocalQueue implements WaiterListener {
 
   /** The call of the waiter has to wait, so calls behind it may be too many. */
   #noteWait(): void {
-    for (const [call, why] of refusedBehind(this.#waiter!, this.#waiting, this, this.deps.clock)) {
+    // A listener may have ended the call.
+    if (this.#waiter === undefined) return;
+    for (const [call, why] of refusedBehind(this.#waiter, this.#waiting, this, this.deps.clock)) {
       if (call.link === undefined) continue;
       this.#waiting.delete(call);
       call.fail(why);

@@ -339,6 +339,7 @@ describe('every script', () => {
     const minting = all.filter(({ mayGrant }) => mayGrant);
     expect(minting.filter(({ frees }) => !frees).map(({ name }) => name)).toEqual([
       'acquire',
+      'claimResult',
       'claimTick',
       'rotate',
       'tryWrite',

@@ -10,7 +10,7 @@ export const CRON_MUTANTS = [
     name: 'claim-forgets-tick',
     what: 'the claim of a tick is not written down: only the lock keeps others away, as long as the run lasts',
     file: SCRIPTS,
-    find: "redis.call('SET', claimKey, granted, 'PX', claimTtlMs)",
+    find: "redis.call('SET', claimKey, granted, 'PX', keepMs)",
     replace: '',
   },
   {
@@ -33,14 +33,14 @@ export const CRON_MUTANTS = [
     name: 'claim-for-a-lease',
     what: 'a claim is remembered for one lease, which is less than the clocks of the fleet are apart',
     file: SCRIPTS,
-    find: "redis.call('SET', claimKey, granted, 'PX', claimTtlMs)",
+    find: "redis.call('SET', claimKey, granted, 'PX', keepMs)",
     replace: "redis.call('SET', claimKey, granted, 'PX', leaseMs)",
   },
   {
     name: 'finish-forgotten',
     what: 'that a tick has run is not written down, so whoever watches it takes its runner for dead',
     file: SCRIPTS,
-    find: "redis.call('SET', claimKey, stands, 'PX', claimTtlMs)",
+    find: "redis.call('SET', claimKey, stands, 'PX', keepMs)",
     replace: '',
   },
 ];

@@ -24,7 +24,7 @@ import { mergeSignals } from '../../../kernel/util/signals.js';
 import type { LockWatches } from '../../watch/core/lock-watches.js';
 import { decodeResult } from './encoded-result.js';
 import { checkOnceOptions, fillOnceOptions, type OnceOptions, type ResolvedOnce } from './once-options.js';
-import { RunEnd, serialized } from './once-run.js';
+import { ResultRelease, serialized } from './once-run.js';
 import type { ClaimedResult, ResultStore } from './result-store.js';
 
 /** The pauses between two questions to a store that does not answer. */
@@ -223,7 +223,7 @@ export class OnceCalls {
     const { deps, leases } = this;
     const { options, resource, key, startedAt, attempts } = call;
     const { lock, resultTtlMs, maxBytes } = options;
-    const end = new RunEnd(this.results!, deps.store, owner, resultTtlMs);
+    const end = new ResultRelease(this.results!, deps.store, owner, resultTtlMs);
     const storeLease = new StoreLease(owner, fencingToken, sentAt, lock, deps.clock, undefined, end);
     const grouped = { ...lock, group: this.#groupOf(call) };
     const lease = leases.hold({ storeLease, attempts, waitedMs: deps.clock.now() - startedAt }, grouped);

@@ -10,7 +10,7 @@ import type { ResolvedOnce } from './once-options.js';
 import type { ResultStore } from './result-store.js';
 
 /** The end of a run: stores its result with the release of the lock, if the lease was held until then. */
-export class RunEnd implements StoreRelease {
+export class ResultRelease implements StoreRelease {
   /** The text to keep; `undefined` if there is none, or it is too large. */
   result: string | undefined;
   /** Set with the lease. */

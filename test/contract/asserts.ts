@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 /** A place in an expected value that accepts more than one value. */
 class Placeholder {
   constructor(
-    /** What a failure shows in its place. */
+    /** Replaces the value in a failure. */
     readonly text: string,
     readonly accepts: (value: unknown) => boolean,
   ) {}
@@ -55,7 +55,7 @@ export function assertAtMost(actual: number | undefined, limit: number): void {
   assert.ok(actual !== undefined && actual <= limit, `${actual} is more than ${limit}`);
 }
 
-/** Two copies that are equal if the values are alike. A failure then shows only where they differ. */
+/** Returns two copies, equal if the values are alike, so that a failure shows only the differences. */
 function comparable(actual: unknown, expected: unknown, isPart: boolean): [actual: unknown, expected: unknown] {
   if (expected instanceof Placeholder) return [expected.accepts(actual) ? expected.text : actual, expected.text];
   if (Array.isArray(actual) && Array.isArray(expected)) {

@@ -11,7 +11,7 @@ import { MemoryServer } from '../../lib/memory/memory-server.js';
 import type { StoreSubject } from './subject.js';
 import { FakeClock } from '../support/world/fake-clock.js';
 
-/** What differs from the memory store. */
+/** Parts that differ from the memory store. */
 export interface Parts {
   locks?: typeof MemoryLockStore;
   jobs?: (locks: MemoryLockStore) => RedisJobStore;

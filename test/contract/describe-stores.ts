@@ -65,11 +65,11 @@ type LockStorePart = keyof typeof LOCK_PARTS;
 const OF_SEMAPHORES: readonly LockStorePart[] = ['semaphore', 'semaphoreSize'];
 
 /**
- * Describes what each lock store has to do, as tests.
+ * Describes the contract of a lock store, as tests.
  *
- * @param runner that of Jest, or one that leaves tests out
+ * @param runner Jest's, or one that leaves tests out
  * @param create creates an empty place for locks; called once for each test
- * @param features what the store can do, and which parts to run. @default all
+ * @param features the features of the store, and the parts to run. @default all
  */
 export function describeLockStore(
   runner: ContractRunner,

@@ -4,7 +4,7 @@ import type { FreedMessage } from '../../lib/kernel/store/watch-store.js';
 
 /** A grant, and which owner it is for. */
 export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
-  /** One of those that have asked this store; empty if it is for none of them. */
+  /** An owner that has asked this store; empty if it is for none of them. */
   readonly owner: string;
 }
 
@@ -13,13 +13,13 @@ interface OwnedNotice extends Omit<HolderNotice, 'isFor'> {
   readonly owner: string;
 }
 
-/** How long a grant may be on its way. The limit is generous: only a test that fails needs it. */
+/** Time limit for a grant. Generous, because only a failing test needs it. */
 const LATEST_MS = 15_000;
 
 // A test may have the timers of its runner replaced.
 const { setTimeout, clearTimeout } = globalThis;
 
-/** The grants that one instance is told of, in the order in which they arrived. */
+/** The grants that one instance has received, in order. */
 export class GrantLog {
   readonly #arrived: OwnedGrant[] = [];
   /** The messages that a resource stays taken. */
@@ -58,7 +58,6 @@ export class GrantLog {
     }
   }
 
-  /** How many grants are in the log. */
   get size(): number {
     return this.#arrived.length;
   }

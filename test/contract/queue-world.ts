@@ -7,7 +7,7 @@ import { enqueue, LONG_MS, newOwner, SHORT_MS, take, type Wish } from './request
 import type { StoreSubject } from './subject.js';
 import type { Base, Suite } from './suite.js';
 
-/** One instance, and the grants that it is told of. */
+/** One instance, and the grants that it receives. */
 export class Peer {
   readonly grants: GrantLog;
 
@@ -81,7 +81,7 @@ export class QueueWorld {
     assert.deepEqual(granted.sort(), waiters.map(({ id }) => id).sort());
   }
 
-  /** No grant was told that no test has waited for. */
+  /** Fails if a grant arrived that no test has waited for. */
   async noOtherIsGranted(): Promise<void> {
     for (const peer of [this.holder, this.a, this.b]) assert.equal(await this.grantBeforeNow(peer), undefined);
   }
@@ -110,8 +110,8 @@ export class QueueWorld {
   }
 
   /**
-   * The next grant that the instance is told of, though one is sent to it now that is known to come. Messages keep
-   * their order: `undefined` says that nothing was sent before it.
+   * The next grant of the instance before a new one that is sent now. Messages keep their order, so `undefined` means
+   * that none was sent before it.
    */
   async grantBeforeNow({ store, grants }: Peer): Promise<OwnedGrant | undefined> {
     const resource = `known to come ${randomUUID()}`;

@@ -16,7 +16,7 @@ export function newOwner(store: LockStore, resource: string, mode: LockOwner['mo
   return { resource, id: `${store.clientId}/${randomUUID()}`, mode };
 }
 
-/** What an owner asks for. */
+/** The request of an owner. */
 export type Wish = Pick<LockOwner, 'mode' | 'permits'>;
 
 export const EXCLUSIVE: Wish = { mode: 'exclusive' };
@@ -24,7 +24,7 @@ export const REENTRANT: Wish = { mode: 'reentrant' };
 export const READ: Wish = { mode: 'read' };
 export const WRITE: Wish = { mode: 'write' };
 
-/** Those of the wishes that the store can fulfil. */
+/** The wishes that the store supports. */
 export function possible({ semaphores }: Pick<StoreFeatures, 'semaphores'>, ...wishes: Wish[]): Wish[] {
   return wishes.filter((wish) => semaphores || !wish.permits);
 }
@@ -76,7 +76,7 @@ export function assertGrowing(tokens: readonly number[]): void {
   );
 }
 
-/** What a test compares of a state: it does not depend on the time, nor on who asks. */
+/** The part of a state that depends neither on the time nor on the caller. */
 export interface UntimedState extends Omit<LockState, 'holders' | 'waiters'> {
   readonly holders: readonly Omit<Holder, 'heldMs' | 'leaseMs' | 'mode' | 'isThisProcess'>[];
   readonly waiters: readonly Omit<LockWaiter, 'placeMs' | 'leaseMs'>[];

@@ -23,8 +23,8 @@ export interface StoreSubject {
    */
   pass(ms: number): Promise<void>;
   /**
-   * Whether the place keeps nothing: no lock, no waiter, no claim of a tick. What the fencing tokens are
-   * counted with may stay. Records that have expired do not count, even if they have not been deleted yet.
+   * Returns true if no lock, waiter or claim of a tick is left. The counter of the fencing tokens may stay. Expired
+   * records do not count, even if they have not been deleted yet.
    */
   isEmpty(): Promise<boolean>;
   /** Closes the stores of all instances, and deletes the place. Called after each test, also after one that failed. */
@@ -34,23 +34,23 @@ export interface StoreSubject {
 /** Creates an empty place. Called once for each test. */
 export type StoreSubjectFactory = () => StoreSubject | Promise<StoreSubject>;
 
-/** What the stores can do, and how long a test may take. */
+/** The features of the stores, and the time limit of a test. */
 export interface StoreFeatures {
-  /** Whether there are semaphores. If not, their tests are left out. */
+  /** `true` if there are semaphores. Otherwise their tests are left out. */
   readonly semaphores: boolean;
-  /** Whether jobs are remembered: history, pauses, missed ticks. If not, only `claim` and `end` are tested. */
+  /** `true` if jobs are remembered: history, pauses, missed ticks. Otherwise only `claim` and `end` are tested. */
   readonly records: boolean;
   /**
-   * Whether there is one queue, whose owner mints all tokens. With several, as on a quorum, waiters that are granted
-   * together have tokens in any order, and the answer to a waiter has no place in the queue.
+   * `true` if there is one queue, whose owner mints all tokens. With several, as on a quorum, waiters granted together
+   * have tokens in any order, and a waiter's reply has no position.
    */
   readonly oneQueue: boolean;
-  /** How many servers tell a watcher that a resource is free. With more than one, the messages need no mark. */
+  /** The number of servers that notify a watcher of a free resource. With more than one, the messages need no mark. */
   readonly servers: number;
   readonly timeoutMs: number;
 }
 
-/** Those of one Redis. */
+/** The features of one Redis. */
 export const FEATURES: StoreFeatures = {
   semaphores: true,
   records: true,

@@ -33,7 +33,7 @@ describe('the contract', () => {
       runner.describe(describeJobStore.name, () => describeJobStore(runner, memoryWith({})));
     }).all.map(({ name, run }) => ({ part: name.split(' > ')[0], isMarked: isOnEveryServer(run) }));
     const marked = new Set(all.filter(({ isMarked }) => isMarked).map(({ part }) => part));
-    // What the scripts of other parts answer to one who asks.
+    // The replies of other parts' scripts.
     const OF_OTHER_PARTS = ['what is seen of the holders'];
     expect([...new Set(all.map(({ part }) => part))].filter((part) => !marked.has(part))).toEqual(OF_OTHER_PARTS);
     expect(all.filter(({ isMarked }) => isMarked).length).toBeLessThan(all.length / 3);

@@ -1,6 +1,6 @@
 import type { ContractRunner, StoreSubject, StoreSubjectFactory } from './subject.js';
 
-/** What each test of the contract has. */
+/** The common context of all contract tests. */
 export interface Base {
   readonly subject: StoreSubject;
 }
@@ -10,13 +10,13 @@ export interface Suite<Context extends object> {
   readonly describe: (name: string, body: () => void) => void;
   readonly it: DescribeTest<Context> & {
     /**
-     * Marks a test of what the way from a store to its servers can change: which keys are in one script, and in which slot;
-     * whose clock counts; who is told by a message, and who is found dead; what replicas or a majority have to have. A store
-     * is tried with all tests, another way to the same scripts with those that are marked. See {@link isOnEveryServer}.
+     * Marks a test that depends on the connection from a store to its servers: the keys and the slot of a script; whose
+     * clock counts; who gets a message, and who is found dead; the writes that replicas or a majority must have. A
+     * store runs all tests, another connection to the same scripts only the marked ones. See {@link isOnEveryServer}.
      */
     readonly onEveryServer: DescribeTest<Context>;
   };
-  /** The same, for tests that need more. It is prepared anew for each of them. */
+  /** The same, for tests that need more context. Prepared for each of them. */
   with<More extends object>(prepare: (context: Context) => More | Promise<More>): Suite<Context & More>;
   /** The same, for tests of what a store may lack: they pass without a command where it does. */
   where(isThere: (context: Context) => boolean): Suite<Context>;
@@ -27,7 +27,7 @@ type DescribeTest<Context> = (name: string, test: StoreTest<Context>) => void;
 
 const marked = new WeakSet<() => Promise<void>>();
 
-/** Whether a test is marked. @param test what the `it` of the runner is called with */
+/** Returns true for a marked test. @param test the function that was passed to the `it` of the runner */
 export function isOnEveryServer(test: () => Promise<void>): boolean {
   return marked.has(test);
 }
@@ -42,7 +42,7 @@ export function suiteOf(runner: ContractRunner, create: StoreSubjectFactory, tim
     try {
       await run({ subject });
     } catch (error) {
-      // What failed first explains more than what fails because of it.
+      // Keeps the first failure, which explains more than its consequences.
       await subject.close().catch(() => {});
       throw error;
     }

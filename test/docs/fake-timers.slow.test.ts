@@ -42,10 +42,7 @@ const RUNS_THE_CLIENT = [
   'queueMicrotask',
 ] as const;
 
-/**
- * What came of it, or that it hangs: nothing came of it in so much real
- * time.
- */
+/** The outcome, or a note that it hangs: it had none after this much real time. */
 async function outcomeOf<T>(
   promise: Promise<T>,
   withinMs: number,

@@ -11,10 +11,10 @@ const noted = (kind: string) =>
   );
 /** The statements of docs/guide/fencing.md, by the `<!-- sql: name -->` before them. */
 const statements = noted('sql: ');
-/** What removes old rows, by dialect. test/stacks/databases runs that of MySQL. */
+/** The statements that remove old rows, by dialect. test/stacks/databases runs the one of MySQL. */
 const prunings = noted('prune: ');
 
-/** What a statement gave. */
+/** The result of a statement. */
 interface Outcome {
   readonly affected: number;
   readonly rows: readonly Record<string, unknown>[];

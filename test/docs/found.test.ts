@@ -1,6 +1,6 @@
 import { GUIDES, readGuide } from './guides.js';
 
-/** What people type, and the page that has to be among the first three. */
+/** Search terms, and the page that has to be among the first three. */
 const QUESTIONS: readonly (readonly [question: string, page: string])[] = [
   ['how to install nestjs redis lock', 'docs/guide/getting-started.md'],
   ['forRootAsync config service', 'docs/guide/getting-started.md'],

@@ -6,7 +6,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A fenced block of code. */
 export interface Block {
-  /** Where it begins, such as `README.md:12`. */
+  /** The file and line of its start, such as `README.md:12`. */
   readonly where: string;
   readonly language: string;
   readonly code: string;
@@ -22,7 +22,7 @@ export interface Table {
   readonly rows: readonly (readonly string[])[];
 }
 
-/** What users read, by path from the root. */
+/** The pages for users, by path from the root. */
 export const GUIDES = [
   'README.md',
   'AGENTS.md',

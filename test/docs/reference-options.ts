@@ -121,7 +121,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['RacedOptions<object>', RACED_OPTIONS],
 ]);
 
-/** Where the reference has the options that a type shares with others. */
+/** Sections of the reference with the options that several types share. */
 const SHARED: Record<string, readonly string[]> = {
   [MODULE]: ['LockOptions'],
   [PERMITS]: ['LockOptions'],
@@ -186,7 +186,7 @@ describe('the options of the reference', () => {
   });
   afterAll(() => locks.beforeApplicationShutdown());
 
-  /** How each type checks one option. */
+  /** The check of one option, by type. */
   const checks: Record<string, (option: string, value: unknown) => unknown> = {
     [MODULE]: (option, value) =>
       resolveModuleOptions({ connection: 'memory:', ...moduleOption(option, value) } as RedisLockModuleOptions),
@@ -273,7 +273,7 @@ function moduleOption(option: string, value: unknown): object {
   return { leaseMs: 60_000, attemptTimeoutMs: 60_000, durability: { replicas: 1, [name]: value } };
 }
 
-/** Those of a group have its name before them, as in the reference. */
+/** Prefixes options of a group with its name, as the reference does. */
 function moduleDefaults(): Record<string, unknown> {
   const groups = {
     'shutdown.': SHUTDOWN_OPTIONS.defaults,

@@ -8,7 +8,7 @@ const written = GUIDES.filter(
 /** The rule is 25. The few longer sentences are lists of names. */
 const MAX_WORDS = 28;
 
-/** That page quotes the log. */
+/** Excluded because it quotes the log. */
 const pages = written.filter((path) => path !== 'docs/operations/logs.md');
 
 /** The lines of a page without code, quotes and names. */

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { type Block, blocksOf, GUIDES, ROOT } from './guides.js';
 
-/** What snippets may use without an import. */
+/** Names that snippets may use without an import. */
 const WORLD = `
 import type { RedisLockService } from 'nestjs-redis-lock';
 import type { useRedis as redisOfTests } from '../../../test/support/redis/redis-server.js';
@@ -36,8 +36,8 @@ const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFil
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
 
 /**
- * What the compiler says of all snippets as one program, with the line of the guide. It is as strict as with the library itself, and
- * the same compiler as of `npm run typecheck`.
+ * Compiles all snippets as one program and returns the errors, with the line of the guide. It is as strict as the
+ * library's own check, and uses the compiler of `npm run typecheck`.
  *
  * @param extra further files: their names and texts
  */

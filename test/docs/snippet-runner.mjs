@@ -1,5 +1,5 @@
-// A process that runs the compiled snippets of the guides one after another, and says what each of them printed.
-// Node is started with --import test/support/process/typescript-loader.mjs and snippet-loader.mjs.
+// A process that runs the compiled snippets of the guides one after another, and reports the output of each. Node is
+// started with --import test/support/process/typescript-loader.mjs and snippet-loader.mjs.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { formatWithOptions } from 'node:util';

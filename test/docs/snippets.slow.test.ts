@@ -18,7 +18,7 @@ const runnable = snippets.filter(({ note }) => /^run\b/.test(note ?? ''));
 const programOf = ({ note }: Block): string => note!.replace(/^run:? ?/, '');
 const isFile = (program: string): boolean => program.endsWith('.ts');
 
-/** What stands in the guides for "your Redis". */
+/** The URL of "your Redis" in the guides. */
 const REDIS_IN_GUIDES = 'redis://localhost:6379';
 
 describe('the snippets of the guides', () => {
@@ -109,7 +109,7 @@ interface RunResult {
   readonly error?: string;
 }
 
-/** `console.log(...); // this` says what is printed. The call may be on several lines, and the comment below it. */
+/** `console.log(...); // this` promises an output. The call may be on several lines, with the comment below it. */
 function promisedOutput({ code }: Block): string[] {
   const promises = code.matchAll(/console\.log\((?:.*|\n(?:.*\n)*? *)\);(?: |\n *)\/\/ (.*)$/gm);
   return [...promises].map((match) => match[1]!);

@@ -3,7 +3,7 @@ import { GUIDES, readGuide } from './guides.js';
 
 const pages = GUIDES.filter((path) => /^docs\/(guide|migration|operations|reference)\//.test(path));
 
-/** What readers look for, and the page whose headings have to have it. */
+/** Search words, and the page that has to have them in a heading. */
 const WORDS: Record<string, string> = {
   ACL: 'docs/operations/acl.md',
   TTL: 'docs/guide/choosing-a-mode.md',

@@ -8,7 +8,7 @@ import { useRedis } from '../support/redis/redis-server.js';
 
 const root = new URL('../../', import.meta.url);
 
-/** What a newcomer has to open to follow one call. */
+/** The files that a newcomer has to open to follow one call. */
 const MAX_FILES = 38;
 /** Beside those, what a newcomer has to open to follow one tick of a job. */
 const MAX_TICK = { files: 16, rooms: 6 };

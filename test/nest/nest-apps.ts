@@ -20,7 +20,7 @@ export function inMemory(options: Partial<OptionsWithConnection & RedisLockModul
 
 type LogLevel = 'log' | 'error' | 'warn' | 'debug';
 
-/** What an application logged, in place of the console. */
+/** Collects an application's log in place of the console. */
 export class LogBook implements LoggerService {
   /** Everything it was given. */
   readonly calls: unknown[][] = [];
@@ -42,7 +42,7 @@ export class LogBook implements LoggerService {
     this.#note('debug', message, rest);
   }
 
-  /** What was logged at this level. */
+  /** The messages of this level. */
   at(level: LogLevel): string[] {
     return this.lines.filter((line) => line.level === level).map(({ message }) => message);
   }
@@ -66,7 +66,6 @@ export interface StartOptions extends ModuleMetadata {
 export interface RunningApp {
   readonly app: INestApplication;
   readonly log: LogBook;
-  /** Where it listens. */
   readonly url: string;
 }
 

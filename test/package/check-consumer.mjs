@@ -95,7 +95,7 @@ function testingPage({ folder }) {
   };
 }
 
-/** Who may have packages: the project, its stacks, and the consumers before this one. */
+/** Other projects that may have packages: this one, its stacks, and earlier consumers. */
 async function others(folder) {
   const foldersIn = async (parent) => {
     const entries = await readdir(parent, { withFileTypes: true });

@@ -42,7 +42,10 @@ function compile({ folder, config }) {
   });
 }
 
-/** Without `skipLibCheck`, the types of the package have to be right as well. Those of other packages are theirs. */
+/**
+ * Without `skipLibCheck`, the types of the package have to be right as well. Errors in other packages' types are
+ * ignored.
+ */
 function compileFiles(program) {
   const files = program.getSourceFiles();
   const checked = files.filter(({ fileName, isDeclarationFile }) => !isDeclarationFile || fileName.includes(OURS));

@@ -2,11 +2,11 @@ import GithubSlugger from 'github-slugger';
 import { replaceLinks, targetOf } from '../../tools/package/pages.mjs';
 
 /**
- * Follows the links of packed pages, and what the code names: `docs/guide/waiting.md#the-order` in JSDoc or in a message. Other hosts
- * are not asked.
+ * Follows the links of packed pages, and pages named in code: `docs/guide/waiting.md#the-order` in JSDoc or in a
+ * message. Skips other hosts.
  *
  * @param {ReadonlyMap<string, string>} files the text of each packed file, by path from the root of the package
- * @returns {{ followed: number, broken: string[] }} how many links there are, and those that lead nowhere
+ * @returns {{ followed: number, broken: string[] }} the number of links, and the broken ones
  */
 export function followPackedLinks(files) {
   const links = [...files].flatMap(([path, text]) => {

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { succeed } from './program.mjs';
 
-/** Where another one is configured, npm asks that. */
+/** npm uses another registry if one is configured. */
 const REGISTRY = 'https://registry.npmjs.org';
 
 /** @returns {Promise<string>} what npm printed. Rejects with that if it fails */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 
-/** No program takes so long, however much else the machine does: it hangs. */
+/** Longer than any program takes on a busy machine: it hangs. */
 export const HANGS_MS = 300_000;
 
 const groups = new Set();

@@ -16,7 +16,7 @@ import { checkSize } from './size.mjs';
 
 const CONSUMERS = [
   { name: 'nest11-cli', parts: [], isApplication: true },
-  // Before the other application, which shares what the first one has installed meanwhile.
+  // Before the other application, which shares the packages that the first one installs.
   { name: 'nest12-esm-jest', parts: ['app'], hasTestingPage: true, asksNpx: true },
   { name: 'nest12-cli', parts: [], isApplication: true },
   { name: 'nest11-cjs-jest', parts: ['app'] },
@@ -26,7 +26,7 @@ const CONSUMERS = [
 ];
 const AT_ONCE = 2;
 
-/** Where links lead to. The one of the example does not exist, and nothing here asks for it. */
+/** The targets of links. The repository of the example does not exist, and nothing here requests it. */
 const REPOSITORY =
   repositoryOf(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))) ?? 'example/nestjs-redis-lock';
 
@@ -53,7 +53,7 @@ await runCommand(async () => {
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   await redis.stop();
-  // Last, where it is found: of a long run, often only the end is kept.
+  // Last, because often only the end of a long log is kept.
   for (const { consumer, step, error } of failures) console.log(`\n${consumer}: ${step} FAILED:`, error);
   return failures.length === 0 ? 0 : 1;
 });

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HANGS_MS, signalGroup, startGroup } from './program.mjs';
 
-/** What a machine with much to do adds to the log of an application. No lease is lost by it. */
+/** Log lines that a busy machine adds. No lease is lost by it. */
 const BUSY_MACHINE = /^.*\b(?:The event loop was blocked for|the event loop was blocked \d+ more times?).*\n/gm;
 
-/** What an application has printed, wherever it runs. */
+/** The output of an application, wherever it runs. */
 export function withoutBusyMachine(output) {
   return output.replace(BUSY_MACHINE, '');
 }

@@ -1,13 +1,13 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
-/** How large the package may become: bytes, and files. Raise one only for what users need. */
+/** The maximum size of the package: bytes, and files. Raise one only for a feature that users need. */
 const LIMITS = { 'code, bytes': 3_000_000, 'code, files': 150, 'docs, bytes': 600_000, 'packed, bytes': 760_000 };
 
 /**
- * @param {string} folder what is packed
+ * @param {string} folder the folder to pack
  * @param {string} tarball
- * @returns {Promise<string>} the sizes, to be shown. Rejects where one is over its limit
+ * @returns {Promise<string>} the sizes, to be shown. Rejects if one exceeds its limit
  */
 export async function checkSize(folder, tarball) {
   const sizes = { 'code, bytes': 0, 'code, files': 0, 'docs, bytes': 0, 'packed, bytes': (await stat(tarball)).size };

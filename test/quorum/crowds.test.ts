@@ -3,7 +3,7 @@ import { QuorumWorld } from '../support/world/quorum-world.js';
 import { track } from '../support/expect/tracked.js';
 
 describe('on a quorum, a call that does not wait', () => {
-  /** Nodes whose queues are so long with dead processes that an answer takes several commands. */
+  /** Nodes whose queues have so many dead processes that a reply takes several commands. */
   function crowd(links: readonly LockStore[], times: number): void {
     for (const link of links) {
       const acquire = link.acquire.bind(link);

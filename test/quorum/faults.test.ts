@@ -10,13 +10,13 @@ const ROUNDS = 6;
 const SEEDS = runs(15, 8);
 
 interface Faults {
-  /** Whether nodes lose replies, and get commands twice. */
+  /** `true` if nodes lose replies and get commands twice. */
   readonly isLossy?: boolean;
   readonly nodes: number;
   readonly seed: number;
 }
 
-/** Processes that lock again and again, while a minority of the nodes is down, stands still, and comes back. */
+/** Runs processes that lock repeatedly while a minority of the nodes goes down, stalls and recovers. */
 async function live({ nodes, seed, isLossy = false }: Faults) {
   const world = new QuorumWorld({
     nodes,
@@ -65,10 +65,7 @@ async function live({ nodes, seed, isLossy = false }: Faults) {
   return { world, tokens };
 }
 
-/**
- * Any number of nodes stands still, and any number of processes, for up to two leases; nothing is lost. Gives how often
- * it was granted.
- */
+/** Stalls any number of nodes and of processes for up to two leases; nothing is lost. Returns the number of grants. */
 async function suffer(seed: number): Promise<number> {
   const latencyMs = (random: SeededRandom) => 0.2 + 4 * random.fraction() ** 3;
   const fencing = seed % 3 === 0;

@@ -9,7 +9,7 @@ const MIN = { minHoldMs: 500 };
 /** 1 % and 2 ms more, for the drift of the clocks. */
 const KEPT_MS = 508;
 
-/** Tells the first waiter that the resource is free now, as tell-left.lua does. */
+/** Notifies the first waiter that the resource is free now, as tell-left.lua does. */
 function tellOfEnd({ redis, keys }: MemoryServer): void {
   const [place, waiter] = redis.zrange(keys.waiters('stock'), 0, 1) as [string, string];
   const said = `kept 0 ${place.split(' ')[4]}`;

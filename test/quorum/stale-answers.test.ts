@@ -8,13 +8,13 @@ import { SeededRandom } from '../support/world/seeded-random.js';
 const LEASE_MS = 300;
 const ANNA: LockOwner = { resource: 'stock', id: 'process-1/x/1', mode: 'exclusive' };
 
-/** A node that answers when the test says so. */
+/** A node that replies on request of the test. */
 class SlowNode {
   readonly asked: { readonly owner: string; readonly reply: Deferred<AcquireReply> }[] = [];
   readonly released: string[] = [];
   gotBack = false;
   #listener: StoreListener | undefined;
-  /** What is given back is never answered. */
+  /** A request to give a vote back never gets a reply. */
   readonly store = {
     instanceId: 'process-1',
     clientId: 'process-1/x',
@@ -96,7 +96,7 @@ describe('a process that stood still for longer than its places in the queues la
     await first;
     await clock.advance(LEASE_MS + 100);
     void ask({ ...ANNA, id: 'process-1/x/2' });
-    // What was granted to it meanwhile is not wanted where it is not known any more.
+    // A late grant is returned if the process no longer knows its attempt.
     nodes[0]!.push(clock.now() - LEASE_MS);
     await clock.advance(0);
     expect(nodes[0]!.released).toEqual([ANNA.id]);

@@ -7,23 +7,23 @@ import type { ScriptCall } from '../../lib/redis/script/script.js';
 import { FakeClock, settle } from '../support/world/fake-clock.js';
 
 /**
- * What happens to a probe. `loses`: it is answered, and the message does not come. `is read late`: the answers to two
- * probes are read before their messages, which have come. `is slow`: the message comes 0.7 s after the answer.
+ * Fates of a probe. `loses`: it gets a reply, but its message is lost. `is read late`: the replies to two probes are
+ * read before their messages, which have arrived. `is slow`: the message arrives 0.7 s after the reply.
  */
 type Way = 'delivers' | 'loses' | 'is slow' | 'is read late' | 'says nothing' | 'knows no listener' | LockStoreError;
 
-/** The probes of one instance, on servers that do as they are told. */
+/** The probes of one instance, on simulated servers. */
 class ProbedInbox {
   readonly clock = new FakeClock();
   readonly servers: { readonly connection: ServerConnection; way: Way }[];
-  /** What was sent: when, to which server, and the message. */
+  /** The messages sent, with their time and server. */
   readonly sent: { readonly at: number; readonly server: number; readonly text: string }[] = [];
-  /** What happened to the connection, and what the listener was told. */
+  /** The events of the connection, and the calls of the listener. */
   readonly log: string[] = [];
   readonly probes: InboxProbes;
   isOpen = true;
   mayLoseMessages = false;
-  /** Where the jitter is between its bounds. */
+  /** The position of the jitter between its bounds. */
   chance = 0.5;
   #unanswered: (() => void)[] = [];
   #unread: string[] = [];
@@ -260,7 +260,7 @@ describe('probes of the inbox', () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
     inbox.probes.setNeeded(true);
-    // By now the pauses before the connection is made anew are as long as they get.
+    // By now, the pauses before a reconnect have reached their maximum.
     for (let count = 1; count <= 8; count++) while (inbox.log.length <= count) await inbox.pass(25);
     await inbox.untilSent(3);
     const before = inbox.log.length;

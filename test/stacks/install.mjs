@@ -30,7 +30,7 @@ export default async function install({ runTestsByPath, nonFlagArgs, testPathPat
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
-/** The stacks with a test that will run. All of them, where a test will run that belongs to none: it looks at all. */
+/** The stacks with a test that will run; all of them, if one of the tests belongs to none, because it reads all. */
 async function stacksOf(patterns, without) {
   const isAmong = (path) => (pattern) => new RegExp(pattern).test(path);
   const runs = (path) => (patterns.length === 0 || patterns.some(isAmong(path))) && !without.some(isAmong(path));

@@ -3,7 +3,7 @@ import { RedisCluster } from '../support/redis/redis-cluster.js';
 import { onEveryServer } from './subjects/every-server.js';
 import { describeOnRedis } from './subjects/on-redis.js';
 
-/** Of this century, as every time in a queue is. */
+/** In this century, like every time in a queue. */
 const LONG_AGO = String(Date.UTC(2010, 0));
 
 describeOnMachine('on a cluster of three', () =>
@@ -14,7 +14,7 @@ describeOnMachine('on a cluster of three', () =>
       return {
         connection: cluster.connection,
         admins,
-        // A node does not know who listens on the others: places of the dead are over when their time is.
+        // A node does not know the listeners of the others: places of dead clients last for their full time.
         async notice({ clientId }) {
           for (const admin of admins) {
             for (const queue of await admin.keys('*:waiters')) {

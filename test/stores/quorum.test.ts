@@ -11,7 +11,7 @@ async function inMemory(): Promise<StoreSubject> {
 }
 
 describe('a quorum of three in-memory stores', () => {
-  // On a clock that stands still all nodes do the same, as one queue does.
+  // On a stopped clock all nodes act alike, as one queue does.
   describeLockStore({ describe, it }, inMemory, { semaphores: false, servers: 3 });
 });
 

@@ -3,7 +3,7 @@ import { useKitApps } from './kit-apps.js';
 
 const start = useKitApps();
 
-/** What a test with a manual clock does, whatever the timers of the runner do. */
+/** A test with a manual clock, whatever the timers of the runner do. */
 async function useLocks(): Promise<void> {
   const { service, shop, locks } = await start({ clock: 'manual', leaseMs: 9_000 });
   const held = await locks.holdElsewhere('order:7');

@@ -36,7 +36,7 @@ describe('an advance that never ends', () => {
     expect(error.message).toMatch(
       /ran within advance\(1000\).* Sent most: acquire of "order:7" by app-1 \(\d+ times\)/,
     );
-    // The clock goes on from where it stood.
+    // The clock continues from its last time.
     locks.redisDown();
     await service.beforeApplicationShutdown();
     await waiting;

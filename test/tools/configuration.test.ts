@@ -43,7 +43,7 @@ it.each(among(/(^|\/)(package(-lock)?|renovate)\.json$/))('%s is JSON', (path) =
   expect(JSON.parse(read(path))).toEqual(expect.any(Object));
 });
 
-/** What jobs may beside reading, by workflow. */
+/** Permissions of jobs beyond reading, by workflow. */
 const RIGHTS: Record<string, Record<string, Record<string, string>>> = {
   'release.yml': { publish: { 'id-token': 'write' }, announce: { contents: 'write' } },
 };

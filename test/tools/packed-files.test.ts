@@ -53,7 +53,7 @@ describe('the packed files', () => {
     const texts = pages.map((page) => [page, publishedPage(read(page), { page, ...links })] as const);
     const code = sources.map((path) => [path, read(path)] as const);
     const { followed, broken } = followPackedLinks(new Map([...texts, ...code]));
-    // For those who change the code. test/package looks at the code as it is published, which has no such comments.
+    // These are for contributors. test/package reads the published code, which has no such comments.
     expect(broken.filter((link) => !link.includes(': docs/internals/'))).toEqual([]);
     expect(followed).toBeGreaterThan(100);
   });

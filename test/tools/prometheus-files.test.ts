@@ -15,7 +15,7 @@ for (const metric of Object.values(LockMetric)) {
   else for (const end of ['bucket', 'sum', 'count']) KNOWN.set(`${name}_${end}`, new Set([...labels, 'le']));
 }
 const OURS = new Set([...KNOWN.values()].flatMap((labels) => [...labels]));
-/** What Prometheus adds to each series. */
+/** The labels that Prometheus adds to each series. */
 const OF_PROMETHEUS = ['job', 'instance'];
 
 function labelOf(attribute: LockAttribute): string {

@@ -176,7 +176,7 @@ export class Repository<T extends { id: string }> {
   }
 }
 
-/** What a call returns that does not run the method has to be in its return type. */
+/** The value returned without running the method has to be in its return type. */
 export class BusyResults<T> {
   @DistributedLock({ key: 'x', onBusy: 'throw' })
   async throws(): Promise<number> {

@@ -78,7 +78,7 @@ export async function campaigns(locks: RedisLockService): Promise<void> {
   locks.campaign(['a', 'b']);
   // @ts-expect-error a candidate waits without a limit
   locks.campaign('jobs', { waitMs: 1_000 });
-  // @ts-expect-error nobody becomes the leader by assignment
+  // @ts-expect-error an assignment makes nobody the leader
   leadership.fencingToken = 1;
 }
 

@@ -131,7 +131,7 @@ export class Permits {
   @DistributedSemaphore({ key: 'exports' })
   async noPermits(): Promise<void> {}
 
-  // @ts-expect-error everybody states the same number
+  // @ts-expect-error all callers must state the same number
   @DistributedSemaphore({ key: 'exports', permits: (tenant: string) => tenant.length })
   async permitsOfAFunction(_tenant: string): Promise<void> {}
 
@@ -139,7 +139,7 @@ export class Permits {
   @DistributedSemaphore({ key: 'exports', permits: 3, mode: 'read' })
   async mode(): Promise<void> {}
 
-  // @ts-expect-error a name alone does not say how many
+  // @ts-expect-error a name alone has no number of permits
   @DistributedSemaphore('exports')
   async onlyAName(): Promise<void> {}
 

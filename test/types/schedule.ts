@@ -80,7 +80,7 @@ export class Jobs {
   @SingletonInterval('named', 1_000, { name: 'twice' })
   async twice(): Promise<void> {}
 
-  // @ts-expect-error the order is that of @nestjs/schedule
+  // @ts-expect-error @nestjs/schedule has the other order
   @SingletonTimeout(1_000, 'named')
   async wrongOrder(): Promise<void> {}
 

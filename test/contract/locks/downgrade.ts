@@ -17,7 +17,7 @@ import {
 } from '../requests.js';
 import type { StoreFeatures } from '../subject.js';
 
-/** What every lock store keeps to: a writer that becomes a reader. */
+/** Contract of lock stores: downgrade from writer to reader. */
 export function describeDowngrade({ it }: QueueSuite, features: StoreFeatures): void {
   it.onEveryServer(
     'keeps the token, and admits the readers that are next, not the writer behind them',

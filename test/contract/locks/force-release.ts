@@ -4,7 +4,7 @@ import type { QueueSuite } from '../queue-world.js';
 import { everyMode, EXCLUSIVE, LONG_MS, newOwner, permits, take, WRITE } from '../requests.js';
 import type { StoreFeatures } from '../subject.js';
 
-/** What every lock store keeps to: an operator can end a lease. */
+/** Contract of lock stores: an operator can end a lease. */
 export function describeForceRelease({ describe, it }: QueueSuite, features: StoreFeatures): void {
   describe('forceRelease', () => {
     for (const wish of everyMode(features, permits(1, 1))) {

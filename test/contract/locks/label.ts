@@ -25,7 +25,7 @@ const PAY = '{"group":"Orders.pay","request":"7f } {"}';
 const REFUND = '{"group":"Orders.refund"}';
 const LABEL = { group: 'Orders.pay', request: '7f } {' };
 
-/** What every lock store keeps to: a label stands beside what its owner holds or waits for, and nowhere else. */
+/** Contract of lock stores: a label is shown with the leases and places of its owner, and nowhere else. */
 export function describeLabels(suite: QueueSuite, features: StoreFeatures): void {
   const owned = (store: LockStore, wish: Wish, label?: string): LockOwner => {
     const owner = { ...newOwner(store, 'stock'), ...wish };
@@ -44,7 +44,7 @@ export function describeLabels(suite: QueueSuite, features: StoreFeatures): void
 
   for (const wish of wishes) {
     describe(`of a holder in mode ${wish.mode}`, () => {
-      /** What cannot share it. */
+      /** Excludes the wish. */
       const other = wish.permits ? permits(3, 3) : WRITE;
 
       it('is shown, and gone with the lock', async ({ holder, a, labels, holders }) => {

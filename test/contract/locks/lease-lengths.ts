@@ -5,12 +5,12 @@ import type { QueueSuite } from '../queue-world.js';
 import { EXCLUSIVE, everyMode, LONG_MS, PATIENT, permits, SHORT_MS, take, WRITE } from '../requests.js';
 import type { StoreFeatures } from '../subject.js';
 
-/** Neither the length that was there before, nor that of another owner. */
+/** Differs from the previous length, and from another owner's. */
 const OTHER_MS = LONG_MS / 2;
 
 /**
- * What every lock store keeps to: it stores how long a lease and a place are, so what is left tells when they were last
- * renewed.
+ * Contract of lock stores: they store the length of a lease and of a place, so the remaining time shows the last
+ * renewal.
  */
 export function describeLeaseLengths(suite: QueueSuite, features: StoreFeatures): void {
   const { describe, it } = suite.with(({ b }) => ({
@@ -24,7 +24,7 @@ export function describeLeaseLengths(suite: QueueSuite, features: StoreFeatures)
 
   for (const wish of everyMode(features)) {
     describe(`in ${wish.mode} mode`, () => {
-      /** What no other holder can share. */
+      /** Excludes any other holder. */
       const whole = wish.permits ? permits(3, 3) : WRITE;
 
       it('is the length that was asked for, in a state and in an answer', async ({ world, a, b, seen }) => {

@@ -23,7 +23,7 @@ import {
 import type { StoreFeatures } from '../subject.js';
 import type { Base, Suite } from '../suite.js';
 
-/** What every lock store keeps to: which owner holds what, and until when. */
+/** Contract of lock stores: the holder of each lease, and its end. */
 export function describeLeases(suite: Suite<Base>, features: StoreFeatures): void {
   const stores = suite.with(async ({ subject }) => {
     const { locks: first } = await subject.open('first');

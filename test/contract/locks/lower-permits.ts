@@ -8,7 +8,7 @@ const ONE = permits(1, 3);
 const TWO = permits(2, 3);
 const ALL = permits(3, 3);
 
-/** What every lock store keeps to: a holder releases some of its permits. */
+/** Contract of lock stores: a holder can release some of its permits. */
 export function describeLowerPermits(inWorld: QueueSuite): void {
   const { describe } = inWorld;
 

@@ -28,7 +28,7 @@ import {
 } from '../requests.js';
 import type { StoreFeatures } from '../subject.js';
 
-/** What every lock store keeps to: what operators see, and what they can do. */
+/** Contract of lock stores: the view and the actions of operators. */
 export function describeOperators(inWorld: QueueSuite, features: StoreFeatures): void {
   const { describe, it } = inWorld;
 

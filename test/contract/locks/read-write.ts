@@ -17,7 +17,7 @@ import {
 } from '../requests.js';
 import type { StoreFeatures } from '../subject.js';
 
-/** What every lock store keeps to: readers share, and no other holders do. */
+/** Contract of lock stores: readers share, all others exclude each other. */
 export function describeReadWrite({ describe, it }: QueueSuite, features: StoreFeatures): void {
   const { oneQueue } = features;
 

@@ -18,12 +18,12 @@ import {
 } from '../requests.js';
 import type { StoreFeatures } from '../subject.js';
 
-/** A minimum of this length, none of which is over as far as the process knows. */
+/** A minimum of this length that has just begun for the process. */
 function atLeast(minHoldMs: number) {
   return { minHoldMs, leftMs: minHoldMs };
 }
 
-/** What every lock store keeps to: a resource that stays taken after its holder has released it. */
+/** Contract of lock stores: a released resource can stay taken for a while. */
 export function describeRetention(suite: QueueSuite, features: StoreFeatures): void {
   const { describe, it } = suite.with(({ holder, a }) => ({
     ttlMs: async (): Promise<number> => (await holder.inspect('stock')).ttlMs,
@@ -32,7 +32,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
 
   for (const wish of everyMode(features)) {
     describe(`in ${wish.mode} mode`, () => {
-      /** What no other holder can share. */
+      /** Excludes any other holder. */
       const whole = wish.permits ? permits(3, 3) : WRITE;
 
       it('stays taken: no owner holds it, and the state shows by which instance', async ({ holder, a }) => {
@@ -132,7 +132,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
           const second = await world.queued(a, whole, { sentAt: 80 });
           await a.store.retain(owner, atLeast(LONG_MS / 2));
           const [toFirst, toSecond] = [b.grants.notices, a.grants.notices];
-          // One server of several may have them in another order. Then they are told anew when the others have spoken.
+          // One of several servers may have another order. It sends its messages again once the others have answered.
           await eventually(() => {
             assertAtMost(toFirst.at(-1)?.leftMs, LONG_MS / 2);
             assertAbove(toSecond.at(-1)?.leftMs, toFirst.at(-1)!.leftMs);

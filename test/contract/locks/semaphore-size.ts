@@ -9,7 +9,7 @@ const ONE = permits(1, 3);
 const TWO = permits(2, 3);
 const ALL = permits(3, 3);
 
-/** What every lock store keeps to: how many permits there are, and what happens to requests that state another number. */
+/** Contract of lock stores: the number of permits, and requests that state another number. */
 export function describeSemaphoreSize(inWorld: QueueSuite): void {
   const { describe, it } = inWorld;
 

@@ -7,7 +7,7 @@ const ONE = permits(1, 3);
 const TWO = permits(2, 3);
 const ALL = permits(3, 3);
 
-/** What every lock store keeps to: as many permits are out as there are. */
+/** Contract of lock stores: a semaphore grants as many permits as it has. */
 export function describeSemaphore({ it }: QueueSuite): void {
   it('has as many holders as permits, each with its own token and expiry', async ({ world, holder, a, b }) => {
     const tokens: number[] = [];

@@ -3,7 +3,7 @@ import { assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
 import { LONG_MS, newOwner, PATIENT, READ, SHORT_MS, take, WRITE } from '../requests.js';
 
-/** What every lock store keeps to: a writer waits for the readers before it, and those that come after wait for the writer. */
+/** Contract of lock stores: a writer waits for earlier readers, and later callers wait for the writer. */
 export function describeWriter({ it }: QueueSuite): void {
   it('has a depth, as a reentrant holder has', async ({ holder, a, b }) => {
     const writer = newOwner(a.store, 'stock', 'write');

@@ -5,7 +5,7 @@ import { newOwner, SHORT_MS, take } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
 import { giveBack, openTicks, TICK, wish } from './tick-world.js';
 
-/** What every job store keeps to: whether a tick of a schedule may start, by the clock of the store. */
+/** Contract of job stores: they decide by their own clock if a scheduled tick may start. */
 export function describeDueTicks(suite: Suite<Base>): void {
   suite.describe('for a tick that is a time', () => {
     const EARLY_MS = 20_000;

@@ -4,7 +4,7 @@ import { SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
 import { claim, claimTick, end, JOB, openJobs, ownerOf } from './job-world.js';
 
-/** What every job store keeps to: what the history says of a run whose lease is over before its end. */
+/** Contract of job stores: the history of a run whose lease expired before its end. */
 export function describeJobCrashes(suite: Suite<Base>): void {
   const { describe, it } = suite.with(openJobs);
 

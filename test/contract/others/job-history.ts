@@ -27,7 +27,7 @@ import {
 } from './job-world.js';
 import { giveBack } from './tick-world.js';
 
-/** What every job store keeps to: each run is in the history, with its end. */
+/** Contract of job stores: the history has each run, with its end. */
 export function describeJobHistory(suite: Suite<Base>): void {
   const { describe, it } = suite.with(openJobs);
 

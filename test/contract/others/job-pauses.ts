@@ -18,7 +18,7 @@ import {
   SCHEDULE,
 } from './job-world.js';
 
-/** What every job store keeps to: a pause stops the ticks of a job, and nothing else. */
+/** Contract of job stores: a pause stops the ticks of a job, and nothing else. */
 export function describeJobPauses(suite: Suite<Base>): void {
   const withJobs = suite.with(openJobs);
   const { describe, it } = withJobs;

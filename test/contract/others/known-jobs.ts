@@ -16,7 +16,7 @@ import {
   SCHEDULE,
 } from './job-world.js';
 
-/** What every job store keeps to: what it knows of a job. */
+/** Contract of job stores: the record of a job. */
 export function describeKnownJobs(suite: Suite<Base>): void {
   const withJobs = suite.with(openJobs);
   const { describe } = withJobs;

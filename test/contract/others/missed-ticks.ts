@@ -20,7 +20,7 @@ import {
 } from './job-world.js';
 import { finishClaim, giveBack } from './tick-world.js';
 
-/** What every job store keeps to: ticks that no instance ran are told once, and caught up once. */
+/** Contract of job stores: missed ticks are reported once and caught up once. */
 export function describeMissedTicks(suite: Suite<Base>): void {
   const withJobs = suite.with(openJobs);
   const { describe } = withJobs;

@@ -20,7 +20,7 @@ async function openInstance(subject: StoreSubject, instanceId: string) {
   return { canRequest: request !== undefined, change, heard };
 }
 
-/** What every job store keeps to that passes on what operators ask for. */
+/** Contract of job stores that forward the requests of operators. */
 export function describeOperatorRequests(suite: Suite<Base>): void {
   const { describe } = suite;
 

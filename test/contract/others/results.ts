@@ -43,7 +43,7 @@ class Reporter {
   }
 }
 
-/** What each store of results has to do. */
+/** Contract of result stores. */
 export function describeResults(suite: Suite<Base>): void {
   const { it } = suite.with(async ({ subject }) => ({
     a: await Reporter.open(subject, 'a'),

@@ -5,7 +5,7 @@ import { eventually } from '../../support/expect/eventually.js';
 import type { StoreSubject } from '../subject.js';
 import type { Base, Suite } from '../suite.js';
 
-/** How long after a roll call the next one may begin, and how long its answers are kept, with a moment more. */
+/** The minimum interval of roll calls, and the lifetime of their answers, plus a margin. */
 const NEXT_MS = 1_050;
 const KEPT_MS = 5_050;
 
@@ -27,7 +27,7 @@ interface World extends Base {
   readonly two: World['one'];
 }
 
-/** What every lock store keeps to that has roll calls. */
+/** Contract of lock stores with roll calls. */
 export function describeRollCalls(suite: Suite<Base>): void {
   const { it } = suite
     .with(async ({ subject }): Promise<Pick<World, 'one' | 'two'>> => ({

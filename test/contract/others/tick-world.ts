@@ -32,7 +32,7 @@ export async function openTicks({ subject }: Base) {
     otherJobs,
     runner,
     other: newOwner(otherStore, TICK.resource),
-    /** The run of the runner is over. */
+    /** Ends the run of the runner. */
     finish: async (tick = TICK): Promise<void> => {
       await finishClaim(jobs, runner, tick);
       await store.release(runner);

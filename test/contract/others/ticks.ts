@@ -4,7 +4,7 @@ import { LONG_MS, newOwner, SHORT_MS, take } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
 import { finishClaim, giveBack, NEXT_TICK, openTicks, TICK, wish } from './tick-world.js';
 
-/** What every job store keeps to: a tick starts once. */
+/** Contract of job stores: a tick starts once. */
 export function describeTicks(suite: Suite<Base>): void {
   const ticks = suite.with(openTicks);
   const { describe, it } = ticks;

@@ -4,8 +4,8 @@ import type { QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take, untimed } from '../requests.js';
 
 /**
- * What every lock store keeps to where the lease of a dead holder has ended while others wait: no message says so, and
- * the next command sets things right.
+ * Contract of lock stores: if the lease of a dead holder ends while others wait, no message is sent, and the next
+ * command repairs the state.
  */
 export function describeDeadHolder(suite: QueueSuite): void {
   const { it } = suite.with(async ({ world }) => ({ dead: await world.held() }));

@@ -17,7 +17,7 @@ import {
 } from '../requests.js';
 import type { StoreFeatures } from '../subject.js';
 
-/** What every lock store keeps to: which waiter is granted a resource that is released. */
+/** Contract of lock stores: the waiter that gets a released resource. */
 export function describeGrants({ it }: QueueSuite, features: StoreFeatures): void {
   it.onEveryServer('go to the first in the queue, and to no other waiter', async ({ world, holder, a, b }) => {
     const owner = await world.held();
@@ -148,7 +148,7 @@ export function describeGrants({ it }: QueueSuite, features: StoreFeatures): voi
   });
 }
 
-/** What every lock store keeps to: what a waiter is granted out of the queue, and what it is told. */
+/** Contract of lock stores: the lease that a waiter is granted from the queue, and its message. */
 export function describeGrantMessages(inWorld: QueueSuite, features: StoreFeatures): void {
   const { describe, it } = inWorld;
 
@@ -200,7 +200,7 @@ export function describeGrantMessages(inWorld: QueueSuite, features: StoreFeatur
 
   describe('last', () => {
     const { it } = inWorld.with(({ world, holder, a }) => ({
-      /** What is left of the lease that the waiter gets now. */
+      /** The remaining time of the lease that the waiter gets now. */
       grantedTtlMs: async (waiter: () => Promise<unknown>): Promise<number> => {
         const owner = await world.held();
         await waiter();

@@ -20,7 +20,7 @@ function seenIn(reply: AcquireReply): Holders | undefined {
   return 'seen' in reply ? reply.seen : undefined;
 }
 
-/** What every lock store keeps to: what it tells a caller that is not granted about the holders, with the same answer. */
+/** Contract of lock stores: a caller that is not granted learns about the holders in the same reply. */
 export function describeSeenHolders(suite: QueueSuite, features: StoreFeatures): void {
   const { it } = suite.with(({ holder }) => ({
     tokenOf: async (instanceId: string): Promise<number> => {

@@ -41,8 +41,8 @@ async function assertAsk(peer: Peer, ...waiters: LockOwner[]): Promise<void> {
 }
 
 /**
- * What every lock store keeps to that keeps places in queues without asking for the resource: nothing else changes. Tests
- * of a store that does not do that pass without a command.
+ * Contract of lock stores that keep places in queues without a request for the resource: nothing else changes. Other
+ * stores pass these tests without a command.
  */
 export function describeKeeping(suite: QueueSuite, features: StoreFeatures): void {
   const { it } = suite.where(({ a }) => a.store.keepPlaces !== undefined);
@@ -100,7 +100,7 @@ export function describeKeeping(suite: QueueSuite, features: StoreFeatures): voi
       assertMatches(reply, { ...status, ...told, place: 2 });
       assertAbove(reply.ttlMs, LONG_MS / 2);
       assertAtMost(reply.ttlMs, LONG_MS);
-      // That of the first one. The one that is over does not count.
+      // The first one's end. The expired one does not count.
       assertAbove(reply.soonestMs, LONG_MS / 4);
       assertAtMost(reply.soonestMs, LONG_MS / 2);
     }
@@ -223,7 +223,7 @@ export function describeKeeping(suite: QueueSuite, features: StoreFeatures): voi
       const waiter = { ...newOwner(a.store, 'stock'), ...wish, label: LABEL };
       await enqueue(a.store, waiter);
       const { waiters } = untimed(await holder.inspect('stock'));
-      // What the one that keeps it says of itself does not count.
+      // Ignores the values that the keeper sends about itself.
       await assertKept(a, { resource: 'stock', id: waiter.id, mode: 'exclusive' });
       assertEquals(untimed(await holder.inspect('stock')).waiters, waiters);
       await holder.release(owner);
@@ -323,7 +323,7 @@ export function describeKeeping(suite: QueueSuite, features: StoreFeatures): voi
 
   it.onEveryServer('of several resources are kept in one step, each for itself', async ({ world, a }) => {
     const first = 'stock';
-    // Those with one fence, as the caller has to choose them.
+    // The resources of one fence, as the caller has to group them.
     const resources = ['order', 'price', first].filter((name) => a.store.fenceOf(name) === a.store.fenceOf(first));
     const waiters: LockOwner[] = [];
     for (const [index, resource] of resources.entries()) {

@@ -12,7 +12,7 @@ import { eventually } from '../../support/expect/eventually.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take } from '../requests.js';
 
-/** What every lock store keeps to: which waiters stand in the queue of a resource, and where. */
+/** Contract of lock stores: the waiters in the queue of a resource, and their order. */
 export function describeQueue(inWorld: QueueSuite): void {
   const { describe, it } = inWorld;
 
@@ -153,7 +153,7 @@ export function describeQueue(inWorld: QueueSuite): void {
       await world.waiting(a, 'stock', FOUR);
       assertEquals(await world.queue(), ['a', 'b', 'a', 'a']);
       assert.equal((await b.store.acquire(newOwner(b.store, 'stock'), LONG_MS, FOUR)).status, 'full');
-      // Those that were dropped come to the end.
+      // Waiters that were dropped join the end.
       await enqueue(b.store, owners[1]!, { maxWaiters: 5 });
       assertEquals(await world.queue(), ['a', 'b', 'a', 'a', 'b']);
     });

@@ -6,7 +6,7 @@ import { enqueue, LONG_MS, newOwner, PATIENT, take } from '../requests.js';
 
 const QUEUED = { status: 'queued', ttlMs: ANY_NUMBER, seen: ANY_VALUE };
 
-/** What every lock store keeps to: a release and the next owner's acquire, in one step. */
+/** Contract of lock stores: a release and the next owner's acquire, in one step. */
 export function describeRotation(suite: QueueSuite): void {
   const { describe, it } = suite.with(({ holder }) => {
     const next = newOwner(holder, 'stock');

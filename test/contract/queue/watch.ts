@@ -15,7 +15,7 @@ class Watching {
   constructor(
     private readonly world: QueueWorld,
     private readonly peer: Peer,
-    /** How many servers tell it of one release. */
+    /** The number of servers that report one release. */
     private readonly servers: number,
   ) {
     peer.grants.onFreed = ({ resource, mark, isFor }) => {
@@ -37,7 +37,7 @@ class Watching {
     return this.peer.store.watch(this.watcher(resource, mark), watchMs);
   }
 
-  /** Looks, and is told from now on. @returns whether the resource is free */
+  /** Asks once, and subscribes. @returns `true` if the resource is free */
   async begin(mark = 0, watchMs = LONG_MS, resource = 'stock'): Promise<boolean> {
     return (await this.look(mark, watchMs, resource)).isFree;
   }
@@ -51,7 +51,7 @@ class Watching {
     this.heard.length = 0;
   }
 
-  /** Nothing was told before now: messages keep their order. */
+  /** Fails if a message was sent before now: messages keep their order. */
   async hasHeardNothing(): Promise<void> {
     assert.equal(await this.world.grantBeforeNow(this.peer), undefined);
     assertEquals(this.heard, []);
@@ -62,9 +62,7 @@ class Watching {
   }
 }
 
-/**
- * What every lock store keeps to: waiting until a resource is free, without taking it.
- */
+/** Contract of lock stores: waiting until a resource is free, without taking it. */
 export function describeWatch(suite: QueueSuite, features: StoreFeatures): void {
   const { servers } = features;
   const { it } = suite.with(({ world, a, b }) => ({

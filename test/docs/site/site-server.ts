@@ -10,7 +10,7 @@ const BUILD = fileURLToPath(new URL('../../../tools/docs/build.mjs', import.meta
 export interface SiteServer {
   /** Without a slash at the end. */
   readonly url: string;
-  /** What the build and the server have printed. */
+  /** The output of the build and the server. */
   output(): string;
   stop(): Promise<void>;
 }

@@ -30,7 +30,7 @@ const SAVE_DATA = 'Object.defineProperty(navigator, "connection", { value: { sav
 /** The site is served beside the browser: to compress what it sends takes longer than all else. */
 const UNCOMPRESSED = { 'accept-encoding': 'identity' };
 
-/** Follows a link, in the browser. Returns what it shows then, and where that differs from what a reader gets who loads that page. */
+/** Follows a link in the browser. Returns the page, and its differences from the same page when loaded directly. */
 const FOLLOW = `async (path) => {
   const built = new DOMParser().parseFromString(await (await fetch(path)).text(), 'text/html').querySelector('.vp-doc');
   const link = document.createElement('a');
@@ -71,7 +71,7 @@ describe('the site in a browser', () => {
   let browser: Browser;
   let context: BrowserContext;
   let page: Page;
-  /** What the browser complained of, on any page of a test. */
+  /** Browser errors on any page of a test. */
   let complaints: string[];
 
   beforeAll(async () => {

@@ -42,7 +42,7 @@ describe('the last item', () => {
   });
 
   it('is sold twice without the lock', async () => {
-    // The error tells the shortest story, and the seed that repeats it.
+    // The error has the shortest story, and the seed that repeats it.
     await assert.rejects(
       exploreRaces(setup, [sell, sell], { invariant }),
       ({ story }: RaceFoundError) =>

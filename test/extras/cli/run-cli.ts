@@ -11,9 +11,9 @@ export interface CliResult {
 
 export interface CliSurroundings {
   readonly env?: Readonly<Record<string, string>>;
-  /** Whether there is a person at a terminal, and what is typed. */
+  /** Input typed at a terminal; `undefined` without one. */
   readonly typed?: string;
-  /** Whether stdout is a terminal. */
+  /** `true` if stdout is a terminal. */
   readonly isTerminal?: boolean;
   readonly load?: CliProcess['load'];
 }

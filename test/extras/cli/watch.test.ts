@@ -94,6 +94,6 @@ it('lost leases and leaderships are told', () => {
     { at: 5, event: 'lost', instance: 'a', count: 2 },
     { at: 5, event: 'leads', instance: 'a', resource: 'mailer' },
   ]);
-  // The minute counts on, and what happened in its first second is over.
+  // The window moves on, and the events of its first second drop out.
   expect(between(after, before)).toEqual([['leadsNoMore', 'mailer']]);
 });

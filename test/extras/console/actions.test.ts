@@ -11,7 +11,7 @@ const startApp = useApps();
 const ALL = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
 const SENT = { 'content-type': 'application/json', 'x-lock-console': '1' };
 
-/** What a page of another site can have a browser send, and what it would have to send besides. */
+/** Requests that a page of another site can make a browser send, and the header that they lack. */
 const FORGED: [string, Record<string, string>][] = [
   ['no type', {}],
   ['the type of a form', { 'content-type': 'application/x-www-form-urlencoded' }],
@@ -30,7 +30,7 @@ const FORGED: [string, Record<string, string>][] = [
   ['an origin that has no name', { ...SENT, origin: 'null' }],
   ['a link that was followed', { 'content-type': 'text/plain', 'sec-fetch-site': 'none' }],
 ];
-/** Refused where the application says which origins there are. */
+/** Rejected if the application lists the allowed origins. */
 const OF_OTHER_ORIGINS: [string, Record<string, string>][] = [
   ['another origin, which is not allowed', { ...SENT, origin: 'https://evil.test' }],
   ['an origin that begins alike', { ...SENT, origin: 'https://ops.test.evil.test' }],

@@ -20,7 +20,7 @@ import { inMemory, type RunningApp, useApps } from '../../nest/nest-apps.js';
 /** It has no types. */
 const compression = createRequire(import.meta.url)('compression') as (options: object) => RequestListener;
 
-/** Where a console of `path: 'ops/locks'` runs. */
+/** The environment of a console with `path: 'ops/locks'`. */
 export interface Surroundings {
   /** The global one. */
   readonly prefix: string;
@@ -76,7 +76,7 @@ const SPOILS = {
   plainToInstance: <T>() => ({ spoiled: true }) as T,
 };
 
-/** What an application does with all that its handlers return. */
+/** Wraps the results of all handlers, as many applications do. */
 export class Wrapping implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return next.handle().pipe(map((data: unknown) => ({ data, wrapped: true })));

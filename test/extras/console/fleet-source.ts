@@ -12,13 +12,13 @@ export class FleetSource implements ConsoleSource {
   readonly service = 'default';
   readonly leaseMs = 30_000;
   readonly jobs: JobRecords | null = null;
-  /** What was asked. */
+  /** The requests so far. */
   readonly asked: (string | undefined)[] = [];
   at = 1_800_000_000_000;
   instances: readonly Instance[];
   unlisted: FleetReport['unlisted'] = [];
   silent: readonly string[] = [];
-  /** How many have an inbox beside them, where Redis does not say who. */
+  /** The number of further inboxes whose instances Redis can't name. */
   unnamed = 0;
   /** If set, Redis is out of memory: only the health check answers. */
   failure: (() => Promise<never>) | undefined;

@@ -8,7 +8,7 @@ const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
   "frame-ancestors 'none'; require-trusted-types-for 'script'";
 
-/** Lets in who says so. */
+/** Admits anyone but the stranger. */
 @Injectable()
 class Allowed implements CanActivate {
   canActivate(context: ExecutionContext): boolean {

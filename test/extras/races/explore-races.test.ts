@@ -68,7 +68,8 @@ describe('exploreRaces', () => {
       shares: 'named',
     });
 
-    // Of the 6 orders of two readings and two writings: A before B, B before A, and both read first, for either last.
+    // There are 6 orders of two reads and two writes. They reduce to 4: A before B, B before A, and both reads first,
+    // with either write last.
     expect(result).toEqual({ schedules: 4, pruned: expect.any(Number), exhausted: true });
     expect(result.pruned).toBeGreaterThan(0);
   });

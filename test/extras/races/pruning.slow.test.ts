@@ -69,13 +69,13 @@ describe('the orders that are left out', () => {
       most: 2,
       runs: 5,
       fewer: 10,
-      // Where something can go wrong at each step there are many more orders.
+      // Faults at each step multiply the orders.
       options: { onlyNamed: true, withFaults: true, mostOrders: 900 },
     },
   ])('have no outcome of their own: $when', async ({ most, runs, fewer, options }) => {
     const total = { all: 0, run: 0, stopped: 0 };
     await check(programs(most), runs, options, total);
-    // Most orders are equal, and few schedules are begun in vain.
+    // Most orders are equal, and few schedules are started only to be pruned.
     expect(total.run).toBeLessThan(total.all / fewer);
     expect(total.stopped).toBeLessThan(total.run);
   });
@@ -87,7 +87,7 @@ describe('the orders that are left out', () => {
       when: `with locks and the fault ${fault}`,
       most: 2,
       runs: 3,
-      // Where something can go wrong at each step, those that are passed over take longest.
+      // With faults at each step, the pruned schedules take longest.
       options: { onlyNamed: true, faults: [fault], mostOrders: IS_LONG ? MAX_ORDERS : 100 },
     })),
   ])('have no outcome of their own: $when', async ({ most, runs, options }) => {

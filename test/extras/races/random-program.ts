@@ -17,7 +17,7 @@ export type Statement =
   /** Waits, outside of any point, until an actor has opened the gate; opens it. */
   | { readonly do: 'wait' }
   | { readonly do: 'open' }
-  /** Goes on without waiting for it. */
+  /** Starts it without waiting. */
   | { readonly do: 'later'; readonly object: string };
 
 /** A statement under a lock; `try`: only if the lock is free. */
@@ -108,12 +108,12 @@ class Run {
   }
 }
 
-/** What a search finds of a program: each outcome, and how many schedules it ran to the end or stopped. */
+/** The results of a search: each outcome, and the number of completed and of pruned schedules. */
 export interface Reached {
   readonly outcomes: ReadonlySet<string>;
   readonly schedules: number;
   readonly stopped: number;
-  /** Whether the search has come to its end. */
+  /** `true` if the search is complete. */
   readonly isComplete: boolean;
 }
 
@@ -121,7 +121,7 @@ export interface ReachOptions {
   readonly onlyNamed: boolean;
   /** One fault in each schedule: an actor is killed, or an object is overwritten. */
   readonly withFaults?: boolean;
-  /** What goes wrong with an actor. */
+  /** The faults of an actor. */
   readonly faults?: readonly FaultKind[];
 }
 

@@ -10,7 +10,7 @@ interface Blocked {
   readonly waitedMs: number;
 }
 
-/** A lock service that says what a test wants. */
+/** A lock service with values set by the test. */
 export class FakeSource implements LockTelemetrySource {
   readonly #observers = new Map<(event: never) => void, readonly LockEventType[] | undefined>();
   readonly #registered: RegisteredGroup[] = [];

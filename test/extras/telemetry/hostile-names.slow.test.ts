@@ -12,7 +12,7 @@ import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { type ExposedSeries, parseExposition } from './exposition.js';
 
 const TEXTS = Object.values(HOSTILE_TEXTS);
-/** What is the same of each run of a job. */
+/** The constant part of each run of a job. */
 const RUN = { tick: '1', overlap: 'skip', onCrash: 'skip', claimTtlMs: 60_000, lock: {} } as const;
 
 /** Both packages that print for Prometheus. */
@@ -84,7 +84,7 @@ describe('what Prometheus scrapes of names that are hostile', () => {
       expect(distinct(series, 'lock_service')).toEqual(new Set([String.raw`shop "1"\\u000a\u0000\u202e`]));
       expect(distinct(series, 'lock_job').size).toBe(TEXTS.length);
       expect(distinct(series, 'lock_leadership').size).toBe(TEXTS.length);
-      // What Prometheus can print is what it was.
+      // Names survive the exposition format.
       for (const text of [
         HOSTILE_TEXTS['HTML'],
         HOSTILE_TEXTS['quotes and backslashes'],

@@ -30,7 +30,7 @@ const options: fc.Arbitrary<CallPlan['options']> = fc.record({
 
 const abortMs = rarely(fc.nat(300));
 
-/** What is wanted: a lock, several of them, or permits. Now and then somebody takes the one for the other. */
+/** Usually a lock, several locks or permits. Now and then a caller confuses a lock with a semaphore. */
 const wanted: fc.Arbitrary<Pick<CallPlan, 'resources' | 'permits'>> = fc.oneof(
   { weight: 24, arbitrary: fc.constantFrom({ resources: ['stock'], permits: undefined }) },
   { weight: 4, arbitrary: fc.constantFrom({ resources: ['other'], permits: undefined }) },
@@ -140,7 +140,7 @@ const TROUBLE: Record<Kind, number[]> = {
   lossless: [0.2, 0.5, 0.8],
 };
 
-/** What a network of that kind would forgive is taken out of the plan. */
+/** Removes incidents from the plan that such a network would hide. */
 function suited({ calls: all, incidents, ...plan }: SimulationPlan): SimulationPlan {
   switch (plan.network.kind) {
     case 'inOrder':
@@ -156,7 +156,7 @@ function suited({ calls: all, incidents, ...plan }: SimulationPlan): SimulationP
         incidents,
       };
     case 'lossless':
-      // What a caller forgets to release would keep the others waiting for longer than they can.
+      // A forgotten lease must end before the limits of the other calls.
       return {
         ...plan,
         calls: all.map((one) => ({
@@ -187,7 +187,7 @@ const plan = (kind: Kind): fc.Arbitrary<SimulationPlan> =>
     })
     .map(suited);
 
-/** What fast-check prints with a failure (seed and path) runs the smallest failing plan again. */
+/** Seed and path that fast-check prints with a failure repeat the smallest failing plan. */
 const RUNS = {
   seed: Number(process.env['SIMULATION_SEED'] ?? 20260101),
   numRuns: runs(150, 75),

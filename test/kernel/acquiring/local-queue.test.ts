@@ -79,7 +79,7 @@ describe('what a process keeps of one resource', () => {
     return user + system;
   };
 
-  /** How much more processor time each step takes with 16 times as many: the best of some rounds. */
+  /** The growth of processor time per step with 16 times as many: the best of some rounds. */
   function growth(round: (count: number) => void): number {
     const usedBy = (count: number): number => {
       const times = Array.from({ length: 7 }, () => {

@@ -31,7 +31,7 @@ describe('a call that waits for long', () => {
       },
     ]);
     const [{ waitedMs, holders }] = waits(b) as [ReturnType<typeof waits>[0]];
-    // It is told with a heartbeat.
+    // Reported with a heartbeat.
     expect(waitedMs).toBeGreaterThanOrEqual(5_000);
     expect(waitedMs).toBeLessThan(6_200);
     expect(holders[0]!.heldMs).toBeCloseTo(waitedMs, -1);

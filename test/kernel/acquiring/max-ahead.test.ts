@@ -49,7 +49,7 @@ describe('maxAhead', () => {
     await settle();
     wait(c);
     await settle();
-    // Before them are the call of b, and those of c.
+    // Ahead of them: the call of b, and c's own.
     const calls = [wait(c, 1), wait(c, 2), wait(c, 2), wait(c, 3)];
     await settle();
     expect(states(calls)).toEqual(['rejected', 'pending', 'rejected', 'pending']);

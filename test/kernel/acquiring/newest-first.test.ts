@@ -149,7 +149,7 @@ describe('only the newest call counts', () => {
   });
 
   describe('an older call that reaches Redis late', () => {
-    /** It begins now, and Redis does not get its commands for so long. */
+    /** Starts a call now whose commands reach Redis later. */
     function late(options: LockOptions = NEWEST) {
       b.store.fates.acquire = failing('notExecuted', 'no connection');
       return call(b, { ...options, unavailableMs: Infinity });

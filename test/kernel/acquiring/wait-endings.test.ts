@@ -23,7 +23,7 @@ describe('what ended a wait', () => {
   const wait = (options: LockOptions = {}) => track(b.locks.acquire('stock', options));
   const codes = (calls: { error: unknown }[]) => calls.map(({ error }) => (error as { code: string }).code);
 
-  /** Redis dies: what is sent fails, and the connection says so before anything is sent. */
+  /** Redis dies: commands fail, and the connection reports it before the next one. */
   const die = ({ store } = b) => {
     store.all(failing('notExecuted', DOWN));
     store.trouble = closed;

@@ -3,12 +3,12 @@ import { settle } from '../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { repliedWhen } from '../../support/world/scripted-store.js';
 
-/** What docs/reference/events.md says of the order of events. */
+/** Tests the promises of docs/reference/events.md about the order of events. */
 describe('the order of events', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
-  /** What all observers were told, in order. */
+  /** The events of all observers, in order. */
   let told: string[];
 
   beforeEach(() => {

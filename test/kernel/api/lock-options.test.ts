@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../../lib/kernel/api/errors.js';
 import { LOCK_DEFAULTS, type LockOptions, resolveLockOptions } from '../../../lib/kernel/api/lock-options.js';
 
-/** What is wrong with the options, as the caller is told. */
+/** The error for these options. */
 function complaint(options: unknown): InvalidLockOptionsError {
   try {
     resolveLockOptions(options as LockOptions, LOCK_DEFAULTS);

@@ -6,7 +6,7 @@ import { commandLine } from '../../../lib/kernel/util/quoted.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { LockWorld } from '../../support/world/lock-world.js';
 
-/** What a terminal obeys, and what turns round or hides the text beside it. */
+/** Characters that a terminal executes, and that reverse or hide the text around them. */
 const HOSTILE = [
   '\u0000',
   '\u001b',

@@ -2,7 +2,7 @@ import { InvalidResourceError } from '../../../lib/kernel/api/errors.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { LockWorld } from '../../support/world/lock-world.js';
 
-/** What template strings make of `undefined`, `null`, `Number('x')` and `{}`. */
+/** Results of template strings for `undefined`, `null`, `Number('x')` and `{}`. */
 const UNCLEAR: [name: string, part: string][] = [
   [`order:${String(undefined)}`, 'undefined'],
   [`${String(undefined)}:order`, 'undefined'],

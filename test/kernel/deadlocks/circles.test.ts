@@ -123,7 +123,7 @@ describe('circlesAmong', () => {
 describe('a circle that is reported', () => {
   const RESOURCES = ['v', 'w', 'x', 'y'];
 
-  /** What four calls do, each of a process of its own, and what these have answered to one roll call. */
+  /** Runs four calls in a process each, which answered the same roll call. */
   const historyOf = (seed: number) => {
     const random = new SeededRandom(seed);
     const pick = (n: number) => Math.floor(random.fraction() * n);

@@ -90,7 +90,7 @@ describe('the group of a resource', () => {
     const seen = new Set(Array.from({ length: 10_000 }, (_, i) => groups.of(letters(i))));
     expect(seen.size).toBe(MAX_NAMES_OF_CODE + 1);
     expect(seen).toContain(OTHER_GROUP);
-    // What has its place keeps it, and so does a method.
+    // Known groups keep their names, and so does a method.
     expect([groups.of(letters(0)), groups.of('Orders.pay')]).toEqual([letters(0), 'Orders.pay']);
     const prefixes = new Set(Array.from({ length: 1_000 }, (_, i) => groups.of(`kind${i}:7`)));
     expect(prefixes.size).toBe(MAX_GROUPS - 1 - MAX_NAMES_OF_CODE + 1);

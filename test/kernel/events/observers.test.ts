@@ -46,7 +46,7 @@ describe('observers', () => {
   });
 
   describe('that end a call as soon as they hear that it waits', () => {
-    /** Aborts the call that is told as the n-th one to wait. */
+    /** Aborts the n-th call that is reported as waiting. */
     const abortingInstance = (stop: AbortController, nth = 1) => {
       let told = 0;
       const observer = ({ type }: LockEvent) => {

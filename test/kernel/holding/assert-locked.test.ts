@@ -12,7 +12,7 @@ beforeEach(() => {
   a = world.instance('a');
 });
 
-/** What the check throws; `undefined` if it passes. */
+/** The error of the check; `undefined` if it passes. */
 function refusal(check: () => unknown): unknown {
   try {
     check();

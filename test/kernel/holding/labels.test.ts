@@ -25,7 +25,7 @@ describe('the label of a call', () => {
   const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
   const take = ({ locks }: Instance, label?: LockLabel, options: LockOptions = {}) =>
     locks.acquire('stock', { waitMs: Infinity, ...options, ...(label && { label }) });
-  /** What another process is shown. */
+  /** The view of another process. */
   const shown = async () =>
     (await b.locks.inspect('stock')).holders.map(({ label, isHandedOn }) => label ?? { isHandedOn });
 

@@ -13,7 +13,7 @@ const TERMS: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };
 describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms', (pauseMs) => {
   let world: LockWorld;
   let clock: ProcessClock;
-  /** The one that stands still. */
+  /** The instance that is blocked. */
   let a: Instance;
   let b: Instance;
 
@@ -22,7 +22,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     clock = new ProcessClock(world.clock, 0, 1);
     a = world.instance('a', { clock });
     b = world.instance('b');
-    // Commands that it has sent are executed; it reads nothing until it goes on.
+    // Its commands are executed, but it reads no replies until it resumes.
     a.store.all(async (execute) => {
       try {
         return await execute();
@@ -33,7 +33,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     a.store.grantFate = (deliver) => clock.whenAwake(deliver);
   });
 
-  /** It stops now and goes on later. Meanwhile the other one gets the lock, as soon as it is free. */
+  /** Blocks it; the other one gets the lock as soon as it is free. */
   async function block(): Promise<Lease> {
     clock.stop();
     const waiting = track(b.locks.acquire('stock', TERMS));

@@ -20,7 +20,7 @@ describe('a lease with minHoldMs', () => {
 
   const wait = (options: LockOptions = {}, { locks } = b, resource = 'stock') =>
     track(locks.acquire(resource, { waitMs: Infinity, ...options }));
-  /** What an instance has sent to release. */
+  /** The release commands of an instance. */
   const releases = ({ store }: Instance): Verb[] =>
     store.commands.map(({ verb }) => verb).filter((verb) => ['release', 'retain', 'rotate'].includes(verb));
   const isFree = () => world.server.members('stock').length === 0;

@@ -1,7 +1,7 @@
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 
 const LEASE_MS = 12_000;
-/** How often the watchdog looks. */
+/** The interval of the watchdog. */
 const CHECK_MS = LEASE_MS / 12;
 
 describe('a process that stands still', () => {
@@ -15,7 +15,7 @@ describe('a process that stands still', () => {
 
   const told = () => eventsOf(a, 'eventLoopBlocked');
 
-  /** What is told of a standstill that begins so long after the grant. */
+  /** Returns the reports about a blocked event loop that begins `atMs` after the grant. */
   async function block(atMs: number, forMs: number) {
     world = new LockWorld();
     a = world.instance('a');
@@ -90,7 +90,7 @@ describe('a process that stands still', () => {
     expect(world.clock.timers).toBe(0);
   });
 
-  /** How many timers fire in this time. */
+  /** The number of timers that fire in this time. */
   async function wakeUps(ms: number): Promise<number> {
     let count = 0;
     world.clock.onStep = () => count++;

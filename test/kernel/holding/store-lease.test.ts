@@ -22,7 +22,7 @@ describe('a store lease', () => {
     return new StoreLease({ resource: 'stock', id: 'a/1', mode: 'exclusive' }, 64, sentAt, terms(options), clock);
   }
 
-  /** How long after the beginning it ends. */
+  /** The end of the lease, relative to its beginning. */
   const deadlineOf = ({ deadline }: StoreLease) => deadline - begin;
 
   it('ends a lease after its command was sent, less the drift', () => {

@@ -18,7 +18,7 @@ describe('the renewals of many leases', () => {
   const acquire = (count: number, options: LockOptions, name = 'order') =>
     Promise.all(Array.from({ length: count }, (_, i) => a.locks.acquire(`${name}:${i}`, options)));
 
-  /** How many renewals were sent at which time. */
+  /** The number of renewals sent at each time. */
   function batches(): [number, number][] {
     const counts = new Map<number, number>();
     for (const { sentAt } of a.store.sent('renew')) counts.set(sentAt - begin, (counts.get(sentAt - begin) ?? 0) + 1);

@@ -25,7 +25,7 @@ describe('several resources of one call', () => {
     [a, b] = [world.instance('a'), world.instance('b')];
   });
 
-  /** What was sent, without what was before. */
+  /** The commands since the last reset. */
   const sentBy = ({ store }: Instance): string[] =>
     store.commands.splice(0).map(({ verb, resource }) => `${verb} ${resource}`);
   const holdersOf = async (resource: string): Promise<string[]> =>

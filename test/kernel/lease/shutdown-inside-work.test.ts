@@ -16,7 +16,7 @@ describe('a call from inside of work that a shutdown drains', () => {
     b = world.instance('b');
   });
 
-  /** Work under a lease, which goes on when the shutdown has begun. */
+  /** Runs work under a lease that continues after the shutdown has begun. */
   async function drained<T>(work: () => Promise<T>, drainMs = 10_000) {
     const begun = gate();
     const working = track(a.locks.using('outer', { leaseMs: 30_000 }, () => begun.opened.then(work)));
@@ -101,7 +101,7 @@ describe('a call from inside of work that a shutdown drains', () => {
     expect(error).toBeInstanceOf(LockShutdownError);
     expect(eventsOf(a, 'lost')).toMatchObject([{ resource: 'outer', reason: 'shutdown' }]);
     await world.clock.advance(1_000);
-    // Nobody else has held the lock: it expires later.
+    // No other caller held the lock: it expires later.
     expect([working.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
     expect(world.server.listWaiters('stock')).toEqual([]);
   });

@@ -41,7 +41,7 @@ async function read(): Promise<Readable> {
   return stream;
 }
 
-/** What is over, or is no work, and what may be read without the lock. */
+/** Finished work, values that are no work, and properties that may be read without the lock. */
 const FINISHED: [string, () => unknown][] = [
   ['nothing', () => undefined],
   ['an array', () => [1]],

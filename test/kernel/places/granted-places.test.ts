@@ -29,7 +29,7 @@ describe('a place whose waiter is granted', () => {
   let keeper: PlaceKeeper;
   let hearing: ScriptedHearing;
   let begin: number;
-  /** What each command has kept, and when. */
+  /** The places that each command kept, with its time. */
   let kept: [number, string][];
 
   beforeEach(() => {

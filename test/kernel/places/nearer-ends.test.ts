@@ -8,7 +8,7 @@ import { lostOnTheWay } from '../../support/world/scripted-store.js';
 /** When the end moves nearer. The waiters have asked who waits for long, and keep their places 15 s later. */
 const MOVES_AT_MS = 6_000;
 
-/** After each of them, the resource is free in two seconds, much sooner than the waiters were told. */
+/** After each of these, the resource is free in two seconds, much earlier than the waiters expected. */
 const NEARER: [string, LockOptions, (lease: Lease) => Promise<unknown>][] = [
   ['a minimum', { minHoldMs: MOVES_AT_MS + 2_000, leaseMs: 120_000 }, (lease) => lease.release()],
   ['an exact extension', { leaseMs: 120_000, watchdog: false }, (lease) => lease.extend(2_000)],

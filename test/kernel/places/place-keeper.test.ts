@@ -23,10 +23,10 @@ describe('the places of a process in the queues of the store', () => {
   const wait = (resource = 'stock', options: LockOptions = {}, { locks } = b) =>
     track(locks.acquire(resource, { waitMs: Infinity, ...options }));
   const sent = (verb: Verb, since = 0) => b.store.sent(verb).filter(({ sentAt }) => sentAt > since);
-  /** How many places each command has kept. */
+  /** The number of places that each command kept. */
   const sizes = (since = 0) => sent('keep', since).map(({ resource }) => resource.split(',').length);
 
-  /** b waits for resources that a holds, and has been told so. */
+  /** b waits for resources that a holds, and knows the holder. */
   async function waitForMany(count: number, options: LockOptions = {}): Promise<Tracked<unknown>[]> {
     await Promise.all(names(count).map((name) => a.locks.acquire(name)));
     const waiting = names(count).map((name) => wait(name, options));
@@ -82,7 +82,7 @@ describe('the places of a process in the queues of the store', () => {
       await world.clock.advance(3_002);
       expect(waiting[0]!.state).toBe('fulfilled');
       await world.clock.advance(1_500);
-      // The first one is told to ask, and the others keep their places.
+      // The first waiter has to ask, and the others keep their places.
       const sentThen = (verb: Verb) =>
         instances.map(({ store }) => store.sent(verb).filter(({ sentAt }) => sentAt > since + 2_900));
       expect(sentThen('acquire').map(({ length }) => length)).toEqual([1, ...Array(49).fill(0)]);
@@ -155,7 +155,7 @@ describe('the places of a process in the queues of the store', () => {
       return replies;
     });
     await world.clock.advance(249 + 190 + 245);
-    // Where the time counted from the answer, it would be due in a moment, and the place over before this ends.
+    // If the time counted from the reply, the next keep would be due soon, and the place would expire during the block.
     expect(sent('keep')).toHaveLength(2);
     block(190);
     await world.clock.advance(180);

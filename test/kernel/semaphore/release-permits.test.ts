@@ -21,7 +21,7 @@ describe('releasePermits', () => {
   const semaphore = ({ locks }: Instance) => locks.semaphore('exports', { permits: TOTAL });
   const acquire = (instance: Instance, count: number, options: PermitOptions = {}): Promise<Lease> =>
     semaphore(instance).acquire({ count, ...options });
-  /** How many permits each holder has, as the store knows it. */
+  /** The permits of each holder in the store. */
   const stored = async () => (await b.locks.inspect('exports')).holders.map(({ permits }) => permits);
 
   /** Two calls that wait for four permits: the first by its place in the store, so that the second could take that. */

@@ -84,7 +84,7 @@ describe('a semaphore', () => {
       await settle();
       await first.release();
       await Promise.all(all);
-      // The place of the waiter was before that of b.
+      // The waiter's place preceded b's.
       expect(order).toEqual(['a1', 'b', 'a2', 'a3', 'a4']);
       await expectNothingLeft();
     });

@@ -5,13 +5,13 @@ import { LockClient } from '../../../lib/kernel/lock-client.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 import { track } from '../../support/expect/tracked.js';
 
-/** What happens to a machine and its clocks. */
+/** A machine and its clocks. */
 class Machine implements TimeSources {
-  /** Runs the timers. Its time is the monotonic clock of Linux, so they stand still in a suspend. */
+  /** Runs the timers. Follows the monotonic clock of Linux, so it pauses during a suspend. */
   readonly awake = new FakeClock();
   #suspendedMs = 0;
   #steppedMs = 0;
-  /** How often the uptime was asked for. */
+  /** The number of readings of the uptime. */
   looks = 0;
 
   constructor(private readonly uptimeStepMs = 10) {}

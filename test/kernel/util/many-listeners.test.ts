@@ -4,7 +4,7 @@ import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 
 const CALLS = 20;
 
-/** What `events.getMaxListeners` says, which knows no AbortSignal of Jest's. */
+/** The result of `events.getMaxListeners`, which does not recognize Jest's AbortSignal. */
 function limitOf(signal: AbortSignal): unknown {
   const names = Object.getOwnPropertySymbols(signal);
   const name = names.find(({ description }) => description === 'events.maxEventTargetListeners');

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { SystemRandom } from '../../../lib/kernel/util/clock.js';
 
-/** As a copy of a saved machine goes on: with the bytes that the other copy has as well. */
+/** Resumes a copy of a saved machine, with the same random bytes as the other copy. */
 function copyThatGoesOnAt(now: number, wallNow: number): SystemRandom {
   let fills = 0;
   let time = 0;

@@ -1,6 +1,6 @@
 import { sweep } from '../../../lib/kernel/util/objects.js';
 
-/** Adds an entry that is over after 10 steps, at each of many steps. @returns how many there were at most */
+/** Adds an entry with a lifetime of 10 steps, at each of many steps. @returns the maximum number of entries */
 function mostOf(entries: Map<string, number>, steps: number): number {
   let most = 0;
   for (let now = 0; now < steps; now++) {

@@ -168,7 +168,7 @@ describe('@DistributedLock', () => {
   });
 
   describe('on a busy resource', () => {
-    /** Holds it, does this, and sees that nobody but the holder ever ran. */
+    /** Holds it, runs `test`, and checks that only the holder ever ran. */
     const whileBusy = async (test: () => Promise<void>): Promise<void> => {
       const holder = orders.slow();
       await eventually(() => expect(runs).toBe(1));

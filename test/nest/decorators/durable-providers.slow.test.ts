@@ -60,7 +60,7 @@ class TenantOrders {
 
 const made: string[] = [];
 
-/** Counts its instances, and tells of each call who else was in it. */
+/** Counts its instances, and reports the other calls that shared each. */
 @Injectable({ scope: Scope.REQUEST, durable: true })
 class TenantStock {
   inside = 0;
@@ -121,8 +121,7 @@ class TenantController {
   }
 
   /**
-   * Its interceptor is bound to a controller that is itself made once for
-   * each tenant.
+   * Its interceptor is bound to a controller that is itself made once for each tenant.
    */
   @Get('handler')
   @LockHandler(

@@ -15,7 +15,7 @@ import { inMemory, useApps } from '../nest-apps.js';
 
 const bug = new RangeError('no such tenant');
 let runs = 0;
-/** What the key function yields. */
+/** The result of the key function. */
 let yielded: unknown;
 
 @Injectable()
@@ -47,7 +47,7 @@ describe('a key function', () => {
       if (event.type === 'acquired') acquired.push(event.resource);
     });
   });
-  // Never one shared lock for everybody whose key is broken.
+  // A broken key must never lead to one lock shared by all calls.
   const expectNothingHappened = (): void => expect({ runs, acquired }).toEqual({ runs: 0, acquired: [] });
 
   const bad: [string, unknown, RegExp][] = [
@@ -249,7 +249,7 @@ describe('what cannot be locked is refused when the class is defined', () => {
     expect(() => lock(Reports.prototype, 'nightly', descriptor)).toThrow(
       'Reports.nightly is not a method, but undefined',
     );
-    // What a compiler passes for a property with an arrow function in it.
+    // A compiler passes no descriptor for a property that is an arrow function.
     expect(() => lock(Reports.prototype, 'nightly', undefined!)).toThrow(
       'Reports.nightly is a property, and this decorator is for methods',
     );

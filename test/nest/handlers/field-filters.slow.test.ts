@@ -3,7 +3,7 @@ import { APP_FILTER } from '@nestjs/core';
 import { DistributedLock, LockExceptionFilter, LockHandler, maskLockErrors } from 'nestjs-redis-lock';
 import { inMemory, useApps } from '../nest-apps.js';
 
-/** What the decorators of `@nestjs/graphql` leave on a method. */
+/** The metadata that decorators of `@nestjs/graphql` leave on a method. */
 const ResolveField = () => SetMetadata('graphql:resolve_property', true);
 const Query = () => SetMetadata('graphql:resolver_type', 'Query');
 

@@ -11,7 +11,7 @@ import { APP_FILTER } from '@nestjs/core';
 import { DistributedLock, LockBusyError, LockExceptionFilter, LockHandler } from 'nestjs-redis-lock';
 import { inMemory, useApps } from '../nest-apps.js';
 
-/** What the decorator of Nest leaves on a method. */
+/** The metadata that Nest's decorator leaves on a method. */
 const SubscribeMessage = () => SetMetadata('websockets:message_mapping', true);
 
 @Catch(LockBusyError)

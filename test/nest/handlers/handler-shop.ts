@@ -3,7 +3,7 @@ import type { AbstractHttpAdapter } from '@nestjs/core';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { inMemory, type RunningApp, type StartOptions, useApps } from '../nest-apps.js';
 
-/** What a client has of the answer so far, and its way to leave. */
+/** The client's part of the response so far, and a way to disconnect. */
 export interface Call {
   text: string;
   ended: boolean;
@@ -13,9 +13,9 @@ export interface Call {
 /** An application whose handlers lock one resource. */
 export interface HandlerShop extends RunningApp {
   readonly locks: RedisLockService;
-  /** How many hold the resource. */
+  /** The number of holders. */
   holders(): Promise<number>;
-  /** How many wait for it. */
+  /** The number of waiters. */
   waiters(): Promise<number>;
   /** Sends a request, and does not wait for the answer. */
   call(path: string): Call;

@@ -26,7 +26,7 @@ import type { Holders } from '../../../lib/kernel/api/holder.js';
 import { rejection } from '../../support/expect/eventually.js';
 import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
 
-/** What an error knows of the holder is for the operator. */
+/** Details of the holder are for the operator only. */
 const seen: Holders = {
   holders: [
     {
@@ -62,7 +62,7 @@ const errors: Record<string, LockError> = {
   options: new InvalidLockOptionsError('The key function of Orders.ship threw: order:7', 'key'),
 };
 
-/** What both platforms' responses have here. */
+/** The common part of both platforms' responses. */
 interface AnyResponse {
   raw?: { write(text: string): unknown };
   write?(text: string): unknown;
@@ -355,7 +355,7 @@ describe('LockExceptionFilter elsewhere than HTTP', () => {
     const others = Object.entries(error).filter(([property]) => property !== 'extensions');
     expect(JSON.stringify([message, stack, name, others])).not.toMatch(INSIDES);
     expect(stack).not.toContain('at ');
-    // What reports errors to the operator finds the original.
+    // Error reporters find the original.
     expect(error.cause).toBe(errors[kind]);
   });
 

@@ -60,7 +60,7 @@ class OrdersController {
   }
 }
 
-/** What docs/guide/request-handlers.md says of the two on one method. */
+/** Tests the rules of docs/guide/request-handlers.md for both decorators on one method. */
 describe('@LockHandler and @DistributedLock in one request', () => {
   const start = useApps();
   let shop: RunningApp;

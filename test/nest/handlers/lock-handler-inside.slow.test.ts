@@ -5,7 +5,7 @@ import { gate } from '../../support/expect/tracked.js';
 
 let atOnce = { now: 0, most: 0 };
 
-/** What became of calls that were made at once. */
+/** The outcomes of concurrent calls. */
 async function outcomes(calls: readonly Promise<unknown>[]): Promise<unknown[]> {
   const settled = await Promise.allSettled(calls);
   return settled.map((result) =>

@@ -27,7 +27,7 @@ describe('@LockHandler where nothing can ever run it', () => {
   });
 });
 
-/** What the decorators of other packages leave on a method. */
+/** The metadata that decorators of other packages leave on a method. */
 const SubscribeMessage = () => SetMetadata('websockets:message_mapping', true);
 const Mutation = () => SetMetadata('graphql:resolver_type', 'Mutation');
 const ResolveField = () => SetMetadata('graphql:resolve_property', true);

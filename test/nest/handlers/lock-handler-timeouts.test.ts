@@ -44,7 +44,7 @@ class RetryInterceptor implements NestInterceptor {
   }
 }
 
-/** Begins anew after an error, a value that is not wanted, or an end without a value. */
+/** Retries after an error, an unwanted value, or an end without a value. */
 class BeginsAnew implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const { how } = context.switchToHttp().getRequest<{ params: { how: string } }>().params;

@@ -26,7 +26,7 @@ let runs: string[] = [];
 const orderOf = (context: ExecutionContext): string =>
   `order:${context.switchToHttp().getRequest<{ params: { id: string } }>().params.id}`;
 
-/** Takes so long that the lease of the handler is lost before its method is called. */
+/** Takes longer than the lease of the handler, before its method is called. */
 @Injectable()
 class AfterTheLease implements PipeTransform {
   @Inject() readonly locks!: RedisLockService;

@@ -1,4 +1,4 @@
-// What boot-process.test.ts starts: an application of its own process which does not get as far as being started.
+// The program of boot-process.test.ts: an application in a process of its own that fails to start.
 import 'reflect-metadata';
 import {
   type DynamicModule,

@@ -6,7 +6,7 @@ import { useRedis } from '../../support/redis/redis-server.js';
 
 const main = programOf(new URL('boot-process-main.ts', import.meta.url));
 
-/** Where nobody listens. */
+/** An address without a server. */
 const NOWHERE = { host: '127.0.0.1', port: 1 };
 const NO_SENTINEL = { sentinels: [NOWHERE], name: 'mymaster' };
 

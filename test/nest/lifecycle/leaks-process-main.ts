@@ -56,7 +56,7 @@ async function takeLocks(): Promise<void> {
 
 const leaked = () => events.filter((event) => event.type === 'leaked');
 await takeLocks();
-// What must be noticed is waited for; and then for as long again, so that what must not be noticed would be.
+// Waits for the expected reports, and then as long again for unexpected ones.
 const begin = performance.now();
 let noticedMs = Infinity;
 while (performance.now() - begin < Math.min(20_000, 2 * noticedMs)) {
@@ -64,7 +64,7 @@ while (performance.now() - begin < Math.min(20_000, 2 * noticedMs)) {
   collect();
   if (noticedMs === Infinity && leaked().length >= 5) noticedMs = performance.now() - begin;
 }
-// More than a lease: what is renewed is still held, and what is not can be had.
+// Longer than a lease: a renewed lock is still held, any other one is available.
 const next = await locks.acquire('forgotten', { waitMs: 4_000 }).then(
   () => 'granted',
   (error: { code: string }) => error.code,

@@ -8,7 +8,7 @@ import { gate, track } from '../../support/expect/tracked.js';
 let stopped = gate();
 
 class Server implements OnModuleDestroy {
-  /** It lets its requests end, as that of Apollo does. */
+  /** Lets its requests end, like Apollo's. */
   async onModuleDestroy(): Promise<void> {
     await stopped.opened;
   }

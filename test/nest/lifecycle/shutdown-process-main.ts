@@ -1,4 +1,4 @@
-// What shutdown-process.test.ts starts: an application of its own process, with a job that does what its argument says.
+// The program of shutdown-process.test.ts: an application in a process of its own, with a job chosen by its argument.
 import 'reflect-metadata';
 import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

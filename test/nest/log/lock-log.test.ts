@@ -11,7 +11,7 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 class Reports {
   constructor(readonly locks: RedisLockService) {}
 
-  /** A process that stands still for a quarter of the lease warns of that, too. */
+  /** If the event loop is blocked for a quarter of the lease, it logs a warning about that, too. */
   @DistributedLock({ key: 'reports', leaseMs: 6_000 })
   async build(duringWork: () => unknown): Promise<unknown> {
     return this.#reasonOfLoss(duringWork);
@@ -89,7 +89,7 @@ describe('the log and the observers', () => {
     await app.get(RedisLockService).runSingleton({ ...job, lock: { maxHoldMs: 300 } }, async ({ signal }) => {
       await eventually(() => expect(signal.aborted).toBe(true));
     });
-    // A process that stands still for longer than the lease says so, too.
+    // If the event loop is blocked for longer than the lease, that is in the log, too.
     expect(log.at('warn').filter((line) => line.startsWith('The lease of'))).toEqual([
       expect.stringMatching(
         /^The lease of "cron:report" .* Its signal has aborted\. The next run may begin beside this one\. See docs/,

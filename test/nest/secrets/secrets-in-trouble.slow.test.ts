@@ -31,7 +31,7 @@ class Jobs {
   async leads(): Promise<void> {}
 }
 
-/** What an application was given before the trouble began. */
+/** The state of an application before the trouble began. */
 interface Before {
   readonly lease: Lease;
   readonly writer: Lease;
@@ -112,7 +112,7 @@ describe('no secret is told by a Redis that', () => {
     };
   };
 
-  /** What only Redis and the owner may know: all that Redis was ever told that looks like an owner id. */
+  /** Secrets of Redis and the owner: all arguments sent to Redis that look like an owner id. */
   const addOwnerIds = (ids: Set<string>): Promise<CommandMonitor> =>
     CommandMonitor.start(admin, (args) => {
       for (const arg of args) for (const [, id] of arg.matchAll(/\/[\w-]{8}\/([\w-]{16,})/g)) ids.add(id!);

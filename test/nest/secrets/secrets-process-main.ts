@@ -1,4 +1,5 @@
-// What secrets-process.test.ts starts: an application that cannot get at its Redis, and a caller who handles no error.
+// The program of secrets-process.test.ts: an application that cannot reach its Redis, and a caller that handles no
+// error.
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { RedisLockModule } from '../../../lib/nest/module/redis-lock.module.js';
@@ -6,7 +7,7 @@ import { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 
 const [connection, reason] = process.argv.slice(2).map((argument) => JSON.parse(argument) as never) as [never, never];
 
-/** Whether it was printed why Redis cannot be used, or what it did. */
+/** `true` once the reason why Redis is unusable, or its reply, was printed. */
 let isTold = false;
 for (const stream of [process.stdout, process.stderr]) {
   const write = stream.write.bind(stream) as (chunk: unknown, ...rest: unknown[]) => boolean;
@@ -16,7 +17,7 @@ for (const stream of [process.stdout, process.stderr]) {
   };
 }
 
-// As Node prints it by itself, and goes on.
+// Prints it like Node, but continues.
 process.on('unhandledRejection', (reason) => console.error('unhandled', reason));
 process.on('warning', (warning) => console.error(warning, Object.getOwnPropertyDescriptors(warning)));
 

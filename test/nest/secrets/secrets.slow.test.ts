@@ -36,7 +36,7 @@ describe('nothing that is printed shows a secret', () => {
     const { app, log } = await start({ imports: [inMemory({ connection, ...options })], providers: [Reports] });
     return { app, log, reports: app.get(Reports), locks: app.get(RedisLockService) };
   };
-  /** The id ids that Redis has now: whoever knows one can release the lock. */
+  /** The owner ids in Redis: anyone who knows one can release the lock. */
   const owners = async (): Promise<string[]> => {
     await using admin = Object.assign(new Redis({ port: redis().port, password: PASSWORD }), {
       [Symbol.asyncDispose]: async () => admin.disconnect(),

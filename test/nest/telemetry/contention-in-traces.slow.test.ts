@@ -27,7 +27,10 @@ class Orders {
 
 @Injectable()
 class NightlyReport {
-  /** What no one thinks of: it takes the lock of one account, and is slow, also after all who want that account have come. */
+  /**
+   * The hidden cause: takes the lock of one account and is slow, and still runs when all callers of that account have
+   * arrived.
+   */
   @DistributedLock('account:1')
   async run(allHaveCome: () => Promise<void>): Promise<void> {
     await allHaveCome();
@@ -39,11 +42,11 @@ useAsyncContexts();
 const redis = useRedis();
 const start = useApps();
 
-/** What a backend of traces answers. It knows nothing but the spans. */
+/** Imitates a trace backend, which only knows the spans. */
 class Backend {
   constructor(private readonly spans: readonly SeenSpan[]) {}
 
-  /** How long each group has waited in all, the longest first, in seconds. */
+  /** The total wait of each group in seconds, longest first. */
   get waits(): [group: string, seconds: number][] {
     return sums(this.#acquired.map(({ attributes }) => [attributes['lock.group'], attributes['lock.wait_time']]));
   }
@@ -58,7 +61,7 @@ class Backend {
     );
   }
 
-  /** What the traces are called that this group has waited for, the longest first. */
+  /** The names of the traces that this group has waited for, longest first. */
   blockingTracesOf(group: string): string[] {
     const traces = sums(
       this.#linksOf(group).map(({ trace, attributes }) => [trace, attributes['lock.holder.wait_time']]),

@@ -35,7 +35,7 @@ class Reports {
   async report(): Promise<void> {}
 }
 
-/** What a scrape of the SDK shows. */
+/** Reads metrics like a scrape of the SDK. */
 function useSdk() {
   const exporter = new PrometheusExporter({ preventServerStart: true });
   const meterProvider = new MeterProvider({ readers: [exporter] });

@@ -10,11 +10,11 @@ export interface Answer {
   readonly at: string;
   /** The line of the file, from 1. */
   readonly line: number;
-  /** What it says, with the lines that explain it. */
+  /** Its text, with the lines that explain it. */
   readonly text: string;
 }
 
-/** What an editor shows of a word. */
+/** The hover of a word in an editor. */
 export interface Hover {
   readonly signature: string;
   readonly text: string;

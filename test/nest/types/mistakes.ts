@@ -1,4 +1,4 @@
-/** What stands before each mistake. */
+/** The lines before each mistake. */
 export const IMPORTS = `
 import { of } from 'rxjs';
 import { DistributedLock, DistributedSemaphore, LeaderOnly, LockHandler, Once, ReadLock, RedisLockModule, type RedisLockService, WriteLock } from 'nestjs-redis-lock';
@@ -11,7 +11,7 @@ declare const config: { url: string };
 export const method = (text: string): string => `export class Shop {\n${text}\n}`;
 
 /**
- * What users write, the word that the compiler points to, and the first line of its answer. Where something is missing,
+ * Mistakes of users, the word that the compiler points to, and the first line of its error. If a property is missing,
  * TypeScript names it in the second line, so that line too.
  */
 export const MISTAKES: readonly (readonly [mistake: string, text: string, at: string, answer: string])[] = [

@@ -7,7 +7,7 @@ const [folder, list] = process.argv.slice(2);
 const results = [];
 for (const { name, env = {} } of JSON.parse(list)) results.push({ name, ...(await bootAlone(name, env)) });
 process.stdout.write(JSON.stringify(results), () => {
-  // Where the others close what they opened, one that cannot start leaves it to the end of its process.
+  // Other applications close their resources; one that cannot start leaves them to the end of its process.
   if (results.some(({ code }) => code !== 0)) process.exit();
 });
 
@@ -30,7 +30,7 @@ async function bootAlone(name, env) {
     await import(pathToFileURL(join(folder, `${name}.js`)).href);
     await globalThis.booted;
   } catch (error) {
-    // As Node does of what nobody catches.
+    // Prints it like Node does an uncaught error.
     if (code === 0) console.error(error);
     code ||= 1;
   } finally {

@@ -1,4 +1,4 @@
-// What an application says at boot when something is wrong.
+// The messages of an application at boot when something is wrong.
 import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -196,7 +196,10 @@ async function bootAlone({ name, env }, options) {
   return { name, ...result };
 }
 
-/** One after the other in one process, which takes most of its time to load Nest. Those that start leave nothing behind: it ends by itself. */
+/**
+ * Runs them in one process, which takes most of its time to load Nest. Those that start leave nothing behind: it exits
+ * by itself.
+ */
 async function bootEach(boots, options) {
   const list = JSON.stringify(boots.map(({ name, env }) => ({ name, env })));
   const output = await succeed(process.execPath, [BOOT_EACH, join(options.cwd, 'dist/boots'), list], options);

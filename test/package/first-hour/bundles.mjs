@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 import { checkServed, checkStarted } from './started.mjs';
 
-/** What Nest asks for where an application has it. */
+/** Packages that Nest loads only if an application has them. */
 const NOT_INSTALLED = [
   '@nestjs/microservices',
   '@nestjs/microservices/*',

@@ -25,7 +25,7 @@ const PATIENT = '--testTimeout=60000';
 /** Most of the time of a test file goes to loading Nest. Vitest loads it once for all of them. */
 const inOneProcess = (isEsm) => (isEsm ? ['--no-file-parallelism', '--no-isolate'] : ['--runInBand']);
 
-/** What a consumer called nest<major>-cli does, step by step. */
+/** The steps of a consumer called nest<major>-cli. */
 export function firstHour({ name, folder, tarball, redisUrl }) {
   const major = Number(/\d+/.exec(name)[0]);
   const isEsm = major > 11;

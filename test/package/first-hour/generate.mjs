@@ -5,7 +5,7 @@ import { succeed } from '../program.mjs';
 
 export const NEST = 'node_modules/@nestjs/cli/bin/nest.js';
 
-/** What the CLI adds for the style of the code: it takes long to install, and no step needs it. */
+/** Packages of the CLI for the style of the code: slow to install, and not needed by any step. */
 const OF_STYLE = /eslint|prettier|oxlint|globals|coverage|^@nestjs\/mau$|^ts-node$|^ts-loader$|^source-map-support$/;
 
 /** Makes the application by `nest new`. Its packages are installed already, as the lock file of the consumer has them. */

@@ -1,4 +1,4 @@
-// What the compiler says first of a mistake in an application. All of them: test/nest/types.
+// The first compiler error for a mistake in an application. All of them: test/nest/types.
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

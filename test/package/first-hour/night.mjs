@@ -1,9 +1,9 @@
-// What the log and the errors say when a process dies, when Redis is away, and when a process stands still.
+// The log and the errors when a process dies, when Redis is unreachable, and when the event loop is blocked.
 import assert from 'node:assert/strict';
 import { startRedisServer } from '../../../scripts/redis-server.mjs';
 import { Running, withoutBusyMachine } from '../running.mjs';
 
-/** Why leases end in an outage. Of a process that also stood still meanwhile, on a busy machine, that is said. */
+/** Causes of lost leases in an outage. On a busy machine, the event loop may be blocked as well. */
 const LOST =
   /The lease of "job:\d+" is no longer held: (Redis confirmed no renewal for .*leaseMs \(4000\)|.*because the event loop was blocked for at least [\d.]+ m?s\.)/;
 
@@ -13,7 +13,7 @@ export async function checkNight(application) {
   return printed.join('\n');
 }
 
-/** Another process waits for a lock whose holder was killed, for longer than five seconds, and in vain. */
+/** Another process waits more than five seconds for a lock whose holder was killed, and times out. */
 async function afterKill(application) {
   const holder = startScene(application, 'holds', { INSTANCE_ID: 'api-3' });
   await holder.prints(/^holds$/m);
@@ -28,7 +28,7 @@ async function afterKill(application) {
   return waiter.output;
 }
 
-/** Twenty leases are lost: a line when it begins, a line for the losses, and a line when it is over. */
+/** Twenty lost leases: a line for the start of the outage, a line for the losses, and a line for its end. */
 async function duringOutage(application) {
   const redis = await startRedisServer();
   try {
@@ -64,7 +64,7 @@ async function afterStandstill(application) {
 }
 
 function startScene({ folder, env }, scene, special = {}) {
-  // A killed holder leaves a lock behind, which must not be in the way of the other steps.
+  // A killed holder leaves a lock behind, which must not block the other steps.
   const KEY_PREFIX = `${env.KEY_PREFIX}-night`;
   const options = { cwd: folder, env: { ...env, KEY_PREFIX, ...special, NO_COLOR: '1' } };
   return new Running(process.execPath, ['dist/night.js', scene], options);

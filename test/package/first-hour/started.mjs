@@ -61,7 +61,7 @@ async function checkRequests(url) {
   assert.deepEqual(await Promise.all(paid.map((response) => response.text())), Array(3).fill('paid 7'));
 
   const packing = [post('8/pack'), post('8/pack')];
-  // The other one is at work until it is told to end.
+  // The other one works until it is stopped.
   const refused = await Promise.race(packing);
   assert.equal(refused.status, 423);
   await post('packed');

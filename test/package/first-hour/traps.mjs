@@ -1,4 +1,4 @@
-// What errors say of the mistakes of the first day: see consumers/first-hour/src/traps.ts.
+// The errors for mistakes of the first day: see consumers/first-hour/src/traps.ts.
 import assert from 'node:assert/strict';
 import { runProgram } from '../program.mjs';
 

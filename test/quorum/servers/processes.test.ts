@@ -8,7 +8,7 @@ import { useServers } from '../../support/redis/quorum-servers.js';
 
 const PROCESSES = 3;
 const FOR_MS = 3_500;
-/** Of all processes, so that many are among the troubles. On a busy machine, this takes longer. */
+/** Counts all processes, so that many are affected by faults. On a busy machine, this takes longer. */
 const LEAST = 51;
 const LEASE_MS = 1_000;
 

@@ -9,7 +9,7 @@ describe('a connection that is not made says why', () => {
   let server: Server;
   const sockets = new Set<Socket>();
   const connections: ServerConnection[] = [];
-  /** What the server does with a connection, and with what it reads. */
+  /** Handles a connection of the server, and its input. */
   let onSocket: (socket: Socket) => void;
   let onData: (socket: Socket) => void;
 

@@ -12,7 +12,7 @@ class FakeClient extends EventEmitter {
   readonly condition: { auth?: unknown; subscriber: boolean; protocol?: number } = { subscriber: false };
   readonly connector = { connecting: false, connect: async () => ({}) };
   readonly shown: unknown[][] = [];
-  /** What Redis answers to AUTH. */
+  /** The reply of Redis to AUTH. */
   answer: Error | 'OK' = 'OK';
 
   /** Resolves when the handshake is accepted. */
@@ -34,7 +34,7 @@ class World {
   readonly clock = new FakeClock();
   readonly lines: string[] = [];
   calls = 0;
-  /** What the provider does next. */
+  /** The next result of the provider. */
   provide: () => RedisCredentials | Promise<RedisCredentials> = () => ({ password: `secret-${this.calls}` });
   readonly credentials = new Credentials(
     () => {

@@ -9,7 +9,7 @@ const BUSY = '-BUSY Redis is busy running a script.';
 describe('the handshake of a connection', () => {
   let server: Server;
   const clients: Redis[] = [];
-  /** What the server says to each command. */
+  /** The server's reply to each command. */
   let answers: Record<string, string>;
   let onCommand: (command: string) => void;
 

@@ -11,7 +11,7 @@ import {
 const SECRET = 'hunter2';
 const URL_OF_ALL = `rediss://app:${SECRET}@redis.test:7000/3`;
 
-/** What our own connections are made with, of what says where Redis is. */
+/** The options of the user's client that our own connections inherit. */
 function carried(connection: RedisConnectionOption) {
   const { model, credentials } = statedConnection(connection);
   const { options } = model as Redis;

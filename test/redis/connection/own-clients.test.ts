@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { OwnClients } from '../../../lib/redis/connection/own-clients.js';
 
-/** How long ioredis keeps the process alive after an attempt that no sentinel has answered. */
+/** Time for which ioredis keeps the process alive after an attempt without a reply of any sentinel. */
 const HELD_MS = 2_000;
 const ATTEMPT_MS = 700;
 

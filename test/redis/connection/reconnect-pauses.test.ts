@@ -14,7 +14,7 @@ describe('the pauses before a connection is made anew', () => {
     jest.restoreAllMocks();
   });
 
-  /** When each of them reaches a server that is away for so long. */
+  /** The times at which each reaches a server that was down for `awayMs`. */
   const reconnects = (awayMs: number): number[] => {
     const pauseBefore = reconnectPauses(LEASE_MS);
     return Array.from({ length: CONNECTIONS }, () => {

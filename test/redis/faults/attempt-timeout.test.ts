@@ -8,7 +8,7 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
 const ATTEMPT_MS = 300;
 
-/** What synchronous work does to a process, or a container with too little CPU. */
+/** Blocks the process like synchronous work, or like a container with too little CPU. */
 function block(ms = 2 * ATTEMPT_MS): void {
   for (const from = performance.now(); performance.now() < from + ms;);
 }

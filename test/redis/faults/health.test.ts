@@ -205,10 +205,10 @@ describe('locks.health() on one Redis', () => {
     try {
       const { locks } = await start({ connection: own.url });
       expect(await locks.health(WITHIN)).toMatchObject({ status: 'up' });
-      // Each of the keys takes this long to load, in microseconds. The server is stopped before that is over.
+      // Each of the keys takes this long to load, in microseconds. The server is stopped before it has loaded all.
       await client.config('SET', 'key-load-delay', '500000');
       await client.config('SET', 'loading-process-events-interval-bytes', '1024');
-      // Compressed, they would be too short for the server to look at its clients meanwhile.
+      // Random, because compressed values would be too short for the server to serve its clients while loading.
       for (let i = 0; i < 60; i++) await client.set(`filler:${i}`, randomBytes(4_096));
       client.call('DEBUG', 'RELOAD').catch(() => undefined);
       await eventually(async () => {

@@ -61,7 +61,7 @@ describe('a server that may have forgotten leases', () => {
     expect(await free(careful.store, holder, 'fencingToken' in held ? held.fencingToken : 0)).toBe(true);
     expect(await fence()).toBe(before);
     expect((await careless.store.inspect('x')).waiters).toHaveLength(1);
-    // For a process that knows the server as well, the queue goes on.
+    // A process that knows the server as well continues with the queue.
     expect(await careless.store.acquire(waiter, LONG_MS, QUEUEING)).toMatchObject({ status: 'granted' });
   });
 
@@ -159,7 +159,7 @@ describe('a server that was restarted from an old snapshot', () => {
       operator.locks.operators.forceRelease('long', { fencingToken: long.fencingToken }),
       operator.locks.operators.forceRelease('seats', { fencingToken: both.fencingToken }),
     ]);
-    // What is granted anyway has been heard of by then.
+    // A grant would have arrived by then.
     for (let times = 0; times < 20; times++) await b.locks.inspect('short');
     expect([granted, await admin().get('lock:fence')]).toEqual([0, fence]);
 

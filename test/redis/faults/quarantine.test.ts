@@ -47,7 +47,7 @@ describe('with restartQuarantineMs', () => {
     const own = await protectedOne.locks.acquire('own', { strictOrder: true });
     const after = protectedOne.locks.acquire('own', { strictOrder: true, waitMs: 60_000 });
 
-    // Cut off, it trusts its leases until they are over.
+    // Trusts its leases until their end, although it is cut off.
     proxy.dropAll();
     await redis().kill();
     await redis().restart();

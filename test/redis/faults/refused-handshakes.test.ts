@@ -30,7 +30,7 @@ const LEASE_MS = 20_000;
 
 const LOCKER = ['locker', 'on', '>secret', '~*', '&*', '+@all'];
 
-/** Where the locks are, for the module. */
+/** The module options with the server. */
 type Where =
   | { readonly connection: RedisConnectionOption }
   | { readonly quorum: { readonly connections: readonly RedisConnectionOption[] } };
@@ -40,16 +40,16 @@ interface Servers extends AsyncDisposable {
   /** The ports that an instance connects to. */
   readonly ports: readonly number[];
   readonly admins: () => readonly Redis[];
-  /** What an application gives, if it reaches the servers at these addresses. */
+  /** Returns an application's options for the servers at these addresses. */
   readonly where: (proxies: readonly TcpProxy[]) => Where;
   readonly db: number;
 }
 
 interface Kind {
   readonly name: string;
-  /** What its connections send before they are used. */
+  /** The commands that its connections send before use. */
   readonly handshake: readonly string[];
-  /** How many connections of one instance send HELLO, AUTH, SELECT or CLIENT. */
+  /** The number of connections of one instance that send HELLO, AUTH, SELECT or CLIENT. */
   readonly connections: number;
   readonly options?: Partial<RedisLockModuleOptions>;
   start(): Promise<Servers>;

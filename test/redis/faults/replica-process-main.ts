@@ -1,4 +1,5 @@
-// What replica-process.test.ts starts: a process with many calls under way while its primary becomes a replica, and back.
+// The program of replica-process.test.ts: a process with many pending calls while its primary becomes a replica, and
+// back.
 import { Redis } from 'ioredis';
 import { LockClient } from '../../../lib/kernel/lock-client.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';

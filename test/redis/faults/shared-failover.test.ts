@@ -22,8 +22,8 @@ describe('a lock with very many members, of which some have ended', () => {
   });
   afterEach(() => store.close());
 
-  // Members are looked at page by page, from a cursor of HSCAN. Where another server goes on (a restart, a replica that was promoted),
-  // its hash has another seed, and the cursor passes over others than those that were seen.
+  // Members are visited page by page, with a cursor of HSCAN. After a restart or a failover, the hash has another seed,
+  // so the cursor skips other members than the visited ones.
   it('keeps the members whom a cursor of another server has passed over', async () => {
     const reader = (owner: string): LockOwner => ({ resource: 'x', id: `${store.clientId}/${owner}`, mode: 'read' });
     const SHORT_MS = 3_000;
@@ -37,7 +37,7 @@ describe('a lock with very many members, of which some have ended', () => {
     expect(await store.renew(living, 60_000)).toBe(true);
     while (await store.verify(reader('reader-999'))) await sleep(20);
     await sleep(100);
-    // A server that goes on behind the one who lives.
+    // Simulates a server whose cursor is behind the live member.
     await admin().hset(lock, 'sweep', `${cursor} 9000000000000000`);
 
     const writer: LockOwner = { resource: 'x', id: `${store.clientId}/writer`, mode: 'write' };

@@ -14,7 +14,7 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { track } from '../../support/expect/tracked.js';
 
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
-/** Who holds, and who waits behind it. */
+/** The holder, and the waiter behind it. */
 const SCENES: [string, TakeOptions, TakeOptions][] = [
   ['a reader behind a writer', { mode: 'write' }, { mode: 'read' }],
   ['a writer behind a reader', { mode: 'read' }, { mode: 'write' }],

@@ -5,7 +5,7 @@ import { describeOnMachine } from '../../support/redis/describe-on-machine.js';
 import { type ClusterNode, useRedisCluster } from '../../support/redis/redis-cluster.js';
 import { SentinelSet } from '../../support/redis/sentinel-set.js';
 
-/** What a store says of the messages of its instance, on which a waiter relies. */
+/** Records the reports of a store about its instance's messages, on which a waiter relies. */
 function listen({ store }: LockInstance): string[] {
   const heard: string[] = [];
   store.listen({

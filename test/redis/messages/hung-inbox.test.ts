@@ -105,7 +105,7 @@ describe('a connection for messages', () => {
       await eventually(() => expect(far.heard).toEqual(['deliveryUncertain', 'reconnected']));
       expect(performance.now() - from).toBeLessThan(10_000);
       await eventually(() => expect(far.hearing.trustedForMs).toBe(Infinity));
-      // Whoever asks now finds the grant, as the waiters of core do.
+      // A waiter that asks now finds the grant, as core's waiters do.
       expect(await far.store.acquire(waiter, 60_000)).toMatchObject({ status: 'granted' });
       await far.store.release(waiter);
       const next = await near.locks.acquire('x', { leaseMs: 60_000 });
@@ -200,7 +200,7 @@ describe('a connection for messages', () => {
           repeat until now() - from > ${STANDSTILL_MS}`;
         await at.eval(long, 0);
       };
-      /** It answers nobody, as long as it runs. Whether the processor runs it meanwhile, nobody can see. */
+      /** Redis serves nobody while it runs. Other processes can't see if it is scheduled. */
       const runsSilentScript = async (_listener: Listener, at: Redis) => {
         await at.config('SET', 'lua-time-limit', 60_000);
         const ended = longScript(at);

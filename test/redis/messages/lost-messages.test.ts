@@ -24,7 +24,7 @@ describe('messages that do not come', () => {
     const proxy = await TcpProxy.start(redis().port);
     return { proxy, far: await start({ connection: proxy.url }) };
   };
-  /** Whether anybody listens to its inbox, as a release sees it. */
+  /** `true` if its inbox has a listener, as a release sees it. */
   const listeners = async ({ store }: LockInstance) => {
     return ((await admin().pubsub('NUMSUB', store.keys.inbox(store.clientId))) as [string, number])[1];
   };

@@ -13,7 +13,7 @@ const EVERY_MS = 10;
 const RENDER_MS = 40;
 const LEASE_MS = 1_000;
 
-/** What the processes have noted, in the order of Redis. */
+/** The notes of the processes, in the order of Redis. */
 interface Note {
   readonly what: 'begin' | 'store' | 'end' | 'killed';
   readonly token: number;
@@ -76,7 +76,7 @@ describe('only the newest of many requests counts, in three processes', () => {
     render(REQUESTS);
     const counts: Record<string, number> = {};
     for (const outcome of await Promise.all(outcomes)) counts[outcome] = (counts[outcome] ?? 0) + 1;
-    // Three members for each place: those that have just given up may still be there.
+    // Three members for each place: callers that have just given up may still be there.
     expect(longestQueue).toBeLessThanOrEqual(3 * 2 * PROCESSES);
     expect(await outcomes.at(-1)).toBe('stored');
     expect(await admin().get('result')).toBe(String(REQUESTS));
@@ -89,7 +89,7 @@ describe('only the newest of many requests counts, in three processes', () => {
     let killed = 0;
     const counts = await run(processes, async (request) => {
       if (request % KILL_EVERY !== Math.floor(KILL_EVERY / 2)) return;
-      // Those that were killed before have others in their places.
+      // Replacements of killed processes have taken their places.
       await Promise.all(replacing);
       // One that is at work, if it can be seen.
       const pid = (await notes()).at(-1)?.pid;

@@ -55,7 +55,7 @@ describe('several resources of one Redis', () => {
 
   it.each(['exclusive', 'read'] as const)('write what single ones write (%s)', async (mode) => {
     const { locks, instanceId } = await start();
-    /** What is at a key, without what differs from lease to lease. */
+    /** The content of a key, without the parts that differ from lease to lease. */
     const contents = async (name: string): Promise<unknown> => {
       const key = `lock:{${name}}`;
       const isText = (await admin().type(key)) === 'string';

@@ -8,7 +8,7 @@ const ALL = ['a', 'b', 'c'];
 const SETS = [ALL, ALL, ['a', 'b'], ['b', 'c'], ['c', 'a'], ['b', '{a}', '{b}'], ['{a}', 'c']];
 /** In three processes, 51. */
 const CALLERS = 17;
-/** How long the processes work, without a pause. */
+/** Time for which the processes work, without a pause. */
 const FOR_MS = process.env['TEST_SPEED'] === 'long' ? 6_000 : 1_500;
 
 describe('several resources at once', () => {

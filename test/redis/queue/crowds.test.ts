@@ -45,7 +45,7 @@ describe('no script takes longer', () => {
   };
   const queue = (store: RedisLockStore, waiter: LockOwner, leaseMs = LONG_MS) =>
     store.acquire(waiter, leaseMs, QUEUEING);
-  /** They stand in the queue, and nobody listens for them. */
+  /** Waiters in the queue without a listener. */
   const deaf = (store: RedisLockStore, count: number) =>
     inBatches(count, (i) => queue(store, { resource: 'x', id: `dead/${i}/${i}`, mode: 'exclusive' }));
   const during = async (work: () => Promise<unknown>): Promise<ScriptLengths> => {
@@ -62,7 +62,7 @@ describe('no script takes longer', () => {
     await store.acquire(holder, LONG_MS);
     const first = newOwner(store);
     await queue(store, first);
-    // Ten minutes in which somebody gives up every 200 ms, before whoever came after him.
+    // Ten minutes in which a caller gives up every 200 ms, before the next one joins.
     let next = newOwner(store);
     await queue(store, next);
     const lengths = await during(async () => {
@@ -161,7 +161,7 @@ describe('no script takes longer', () => {
       expect(await admin().exists('lock:{x}')).toBe(0);
       await next;
     });
-    // Each of them has passed over a part of the dead; nobody had to ask for every one.
+    // Each command skipped some of the dead; no waiter had to ask for each of them.
     expect(lengths.commands.length).toBeLessThan(200);
     await (await next).release();
   });

@@ -6,7 +6,7 @@ import { useRedis } from '../../support/redis/redis-server.js';
 
 const TEXTS = Object.values(HOSTILE_TEXTS);
 const LONG = 'x'.repeat(100_000);
-/** What the neighbour calls itself. It is the first part of an owner id. */
+/** Names of the neighbour, the first part of an owner id. */
 const NAMES = [...TEXTS, LONG, ''];
 const LABELS = [
   ...TEXTS.map((text) => JSON.stringify({ group: fitting(text, 40), site: fitting(text, 20), [fitting(text, 20)]: 1 })),
@@ -23,7 +23,7 @@ describe('a neighbour that writes hostile texts into Redis', () => {
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);
 
-  /** Everything that says who holds or waits: it resolves, or is refused by an error of ours. */
+  /** Calls each function that reports holders or waiters: it resolves, or rejects with an error of ours. */
   async function look({ locks, events }: LockInstance, written: unknown, waitMs = 0): Promise<void> {
     const shown: string[] = [];
     const failed = (error: unknown): undefined => {

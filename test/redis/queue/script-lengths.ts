@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { CommandMonitor } from '../../support/redis/command-monitor.js';
 
-/** How long scripts were, in the commands that they called: that does not depend on how busy the machine is. */
+/** Lengths of scripts, in commands that they called: independent of the load of the machine. */
 export class ScriptLengths {
-  /** Of each script, in the order they ran. */
+  /** The number for each script, in the order of their runs. */
   readonly commands: number[] = [];
   /** The most arguments that any of the commands had. */
   mostArguments = 0;

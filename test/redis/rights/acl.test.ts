@@ -15,9 +15,9 @@ const IN_SCRIPTS = [
   ...'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall hscan hrandfield'.split(' '),
   ...'zadd zcard zcount zrange zrem zscore llen pubsub|numsub'.split(' '),
 ];
-/** What `locks.list()` needs beside them. */
+/** Additional rights for `locks.list()`. */
 const TO_LIST = '+scan';
-/** What the options of the module need that are about losing data. */
+/** Additional rights for the options against data loss. */
 const TO_WAIT = '+wait';
 const TO_LOOK = '+info';
 const DURABLY = { durability: { replicas: 1, timeoutMs: 50 } };

@@ -18,8 +18,8 @@ const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 const PASSWORD = 'of-a-stranger';
 
 /**
- * A user of the same Redis who may use its channels: no key, no script. He writes down what he hears, but for the probes
- * of those who wait: how many there are depends on the time only.
+ * A user of the same Redis with rights to its channels only: no key, no script. Records the messages, except probes of
+ * waiters, whose number depends on the time only.
  */
 class Stranger {
   readonly heard: { readonly channel: string; readonly message: string }[] = [];

@@ -13,17 +13,17 @@ import { useRedis } from '../../support/redis/redis-server.js';
 const WAYS: TakeOptions[] = [{}, { mode: 'reentrant' }, { mode: 'read' }, { mode: 'write' }, { permits: 3, count: 2 }];
 
 const { password, rules } = documentedUser();
-/** What the line allows. The rest says who the user is, and takes away what a new user may have by default. */
+/** The rights of the line. The other rules name the user and remove default rights. */
 const RIGHTS = rules.filter((rule) => /^[+~&]/.test(rule));
 /** ioredis tells Redis 7.2 and later its name and version; it does not matter whether it may. */
 const HARMLESS = /^client\|setinfo$/i;
 
-/** How Redis calls what a right is about. */
+/** Redis's name for each kind of right. */
 const KINDS: Record<string, string> = { '~': 'key', '&': 'channel', '+': 'command' };
-/** How long a step waits that lacks a right. */
+/** The wait of a step that lacks a right. */
 const LONG_MS = 2_000;
 
-/** What Redis notes about a command that it denied. */
+/** Redis's record of a denied command. */
 interface Denial {
   reason: string;
   object: string;
@@ -61,7 +61,7 @@ describe('the ACL line of docs/operations/acl.md', () => {
       if (options.mode === 'write') await lease.downgrade();
       if (options.permits) await locks.semaphore(name, { permits: 3 }).resize(3);
       if (lease.permits !== undefined && lease.permits > 1) await lease.releasePermits(1);
-      // To somebody of another process, and back.
+      // Passes it to another process, and back.
       const next = take(other.locks, name, options.permits ? { permits: 3, count: 3 } : { mode: 'write' });
       await untilQueued(other.instanceId);
       await lease.release();

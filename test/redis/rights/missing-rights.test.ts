@@ -9,9 +9,9 @@ import { documentedUser } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
 const { password, rules } = documentedUser();
-/** INFO tells of eviction, which is no matter of rights; the quarantine needs it. */
+/** INFO reports eviction, which concerns no rights; the quarantine needs it. */
 const RIGHTS = rules.filter((rule) => /^[+~&]/.test(rule) && rule !== '+info');
-/** What is needed outside of the scripts, and is noticed there. */
+/** Rights for commands outside of the scripts, which fail there. */
 const ELSEWHERE = ['+subscribe', '+client|setname', '+scan'];
 const HISTORY = ['+lpush', '+lrange', '+lrem', '+lset', '+ltrim'];
 const HELPFUL = ['&lock:*', '+hrandfield', ...HISTORY, '+publish', '+pubsub|channels', '+pubsub|numsub'];

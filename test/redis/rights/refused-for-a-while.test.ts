@@ -6,7 +6,7 @@ import { type LockInstance, untilQueued, useAdmin, useInstances } from '../../su
 import { documentedUser } from '../../support/redis/lock-user.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
-/** So long that no lock is free because its lease has ended. */
+/** Long enough that no lock becomes free by the end of its lease. */
 const LONG = { leaseMs: 60_000, waitMs: 60_000 };
 const REFUSED_MS = 1_000;
 /** After a mend, each refused command is sent within 2 s, and one behind the other. The rest is for a busy machine. */
@@ -14,7 +14,7 @@ const SOON_MS = 2_500;
 
 const { name: USER, password: PASSWORD, rules: RULES } = documentedUser();
 
-/** How an operator takes something away from the user, and gives it back. */
+/** Ways in which an operator revokes a right of the user, and restores it. */
 const REFUSALS: [string, take: string[][], giveBack: string[][]][] = [
   ['EVALSHA', [['ACL', 'SETUSER', USER, '-evalsha']], [['ACL', 'SETUSER', USER, '+evalsha']]],
   ['the keys', [['ACL', 'SETUSER', USER, 'resetkeys', '~other:*']], [['ACL', 'SETUSER', USER, 'resetkeys', '~lock:*']]],

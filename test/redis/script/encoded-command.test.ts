@@ -11,7 +11,7 @@ interface Texts {
   args?: readonly (string | number)[];
 }
 
-/** What ioredis would write. */
+/** The bytes that ioredis would write. */
 function written(sender: ScriptSender, { lua = 'return 1', keys = [], args = [] }: Texts): string {
   const sent: Command[] = [];
   const client = {
@@ -78,7 +78,7 @@ describe('a command of a script, encoded for the wire', () => {
   describe('counts bytes', () => {
     afterEach(() => jest.restoreAllMocks());
 
-    /** How often they are counted for one command. */
+    /** The number of counts for one command. */
     function counts(texts: Texts): number {
       const byteLength = jest.spyOn(Buffer, 'byteLength');
       written(new ScriptRunner(), texts);

@@ -21,9 +21,9 @@ function worldOf({ isPersistent = false } = {}) {
     data: DATA.none,
     /** The reply to CONFIG GET; an error where the user may not ask. */
     config: [] as unknown,
-    /** What it says to the check, if it fails. */
+    /** The error of the check, if it fails. */
     refusal: undefined as string | undefined,
-    /** What happens between a reply and its being read. */ holdReply: () => {},
+    /** Called between a reply and its reading. */ holdReply: () => {},
   };
   const wallMs = () => clock.now() + server.wallStepMs;
   const runner: ScriptSender = {
@@ -54,7 +54,7 @@ function worldOf({ isPersistent = false } = {}) {
   return {
     clock,
     server,
-    /** The connection breaks, and is made anew. */
+    /** Simulates a broken connection and a reconnect. */
     reconnect: () => void (client.stream = {}),
     restart() {
       server.runId += 'b';
@@ -63,12 +63,12 @@ function worldOf({ isPersistent = false } = {}) {
     },
     /** Another process begins. */
     newProcess: () => void (quarantine = newClient()),
-    /** What the log says. */
+    /** The log. */
     lines,
     send,
     acquire: () => send(SCRIPTS.ACQUIRE),
     release: () => send(SCRIPTS.RELEASE),
-    /** Whether the message of a grant is enough. */
+    /** `true` if the message of a grant is sufficient. */
     trusts: () => quarantine.trusts(client as unknown as Redis, 'fence'),
   };
 }
@@ -345,7 +345,7 @@ describe('every script', () => {
       'tryWrite',
       'watch',
     ]);
-    // What grants includes this code of include/mint.lua.
+    // Scripts that grant contain this code of include/mint.lua.
     const withMint = all.filter(({ lua }) => lua.includes('281474976710655'));
     expect(minting).toEqual(withMint);
     expect(all.filter(({ frees, mayGrant }) => frees && !mayGrant)).toEqual([]);

@@ -9,7 +9,7 @@ const call = {
   read: (reply: unknown) => reply,
 } as unknown as ScriptCall<unknown>;
 
-/** What Redis says where EVAL was renamed. It repeats the arguments. */
+/** Redis's error if EVAL was renamed. It repeats the arguments. */
 const UNKNOWN = "ERR unknown command 'eval', with args beginning with: 'return 1' '1' 'lock:{stock}' 'shop/1/secret' ";
 
 /** As the ioredis instrumentations of OpenTelemetry and Sentry do it: what rejects the command is read, and replaced. */

@@ -16,7 +16,7 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** An authority that nobody knows, made for a test, and certificates that it has signed. */
+/** A certificate authority for a test, trusted by nobody else, with the certificates that it has signed. */
 export class CertificateAuthority implements Disposable {
   readonly file: string;
   readonly #folder: string;

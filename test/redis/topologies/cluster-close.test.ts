@@ -6,7 +6,7 @@ import { OwnClients } from '../../../lib/redis/connection/own-clients.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { OwnTimers } from '../../support/expect/own-timers.js';
 
-/** How long ioredis waits for a connection to end on which it has asked, where nobody says for how long. */
+/** Default time that ioredis waits for a connection to end with a pending command. */
 const DEFAULT_GONE_MS = 2_000;
 
 describe('a cluster whose nodes hang', () => {
@@ -28,7 +28,7 @@ describe('a cluster whose nodes hang', () => {
   it('keeps nobody waiting who closes the application', async () => {
     const { port } = server.address() as AddressInfo;
     const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
-    // So that the connection ends by the call alone: none gives up its question meanwhile.
+    // Keeps its commands pending, so that only the call can end the connection.
     const duplicate = model.duplicate.bind(model);
     model.duplicate = (nodes, options) => duplicate(nodes, { ...options, slotsRefreshTimeout: 300_000 });
     const topology = new ClusterTopology(model, new OwnClients(10_000), () => {});

@@ -56,7 +56,7 @@ describeOnMachine('a cluster of three primaries and their replicas', () => {
     const primary = await cluster().primaryOf('lock:{x}');
     await untilCurrent(primary);
     await primary.server.kill();
-    // What is on other nodes is not held up.
+    // Resources on other nodes are not delayed.
     const other = await elsewhere(primary);
     await (await a.locks.acquire(other, { waitMs: 1_000 })).release();
     const third = a.locks.acquire('x2', PATIENT);
@@ -70,7 +70,7 @@ describeOnMachine('a cluster of three primaries and their replicas', () => {
   });
 
   it('changes primaries under load, by command: each gets its lock, one at a time, and none is lost', async () => {
-    // The primary keeps everybody waiting until its replica is current.
+    // The primary blocks its clients until its replica is up to date.
     const defaults = { leaseMs: 30_000, attemptTimeoutMs: 10_000 };
     const instances = [await start({ defaults }), await start({ defaults }), await start({ defaults })];
     const sections = new CriticalSections();

@@ -15,7 +15,7 @@ describeOnMachine('a slot of a cluster that moves', () => {
   const start = useInstances(() => cluster().connection);
   beforeEach(() => cluster().flush());
 
-  /** Where the slot is, and where it could be. */
+  /** The current node of the slot, and a possible target. */
   const places = async (): Promise<[from: ClusterNode, to: ClusterNode]> => {
     const from = await cluster().primaryOf('lock:{x}');
     return [from, cluster().nodes.find((node) => node !== from)!];
@@ -40,7 +40,7 @@ describeOnMachine('a slot of a cluster that moves', () => {
     for (let i = 0; i < 12; i++) {
       const before = sections.tokens.length;
       await move(i % 2 ? 60 : 0);
-      // They go on there.
+      // They continue there.
       await eventually(() => expect(sections.tokens.length).toBeGreaterThan(before + 3));
     }
     isMoving = false;

@@ -64,7 +64,7 @@ describeOnMachine('locks on a cluster of three', () => {
       const { holders } = await locks.operators.inspect(name);
       expect(holders).toMatchObject([{ fencingToken: lease.fencingTokenOf(name) }]);
     }
-    // The largest of them may exceed that of the next holder of another, whose node has a clock of its own.
+    // The largest may exceed the next token of another resource, whose node has its own clock.
     expect(() => lease.fencingToken).toThrow('fencingTokenOf(resource)');
     expect(Object.keys(JSON.parse(JSON.stringify(lease)).fencingTokens as object)).toEqual(lease.resources);
     expect(await locks.operators.list({ prefix: 'name' })).toHaveLength(3);
@@ -161,7 +161,7 @@ describeOnMachine('locks on a cluster of three', () => {
     const redisOptions = { username: name, password };
     const ports = own.nodes.map(({ server }) => ({ host: '127.0.0.1', port: server.port }));
     const byOptions = await start({ connection: { cluster: ports, redisOptions } });
-    // The user of the first node is that of all.
+    // The user of the first node is used for all nodes.
     const byUrl = await start({ connection: { cluster: [`redis://${name}:${password}@127.0.0.1:${ports[0]!.port}`] } });
     for (let i = 0; i < 20; i++) {
       const lease = await byOptions.locks.acquire(`${i}`);

@@ -3,7 +3,7 @@ import { TcpProxy } from '../../support/network/tcp-proxy.js';
 import { useInstances } from '../../support/redis/lock-instances.js';
 import { ReplicatedRedis } from '../../support/redis/replicated-redis.js';
 
-/** What docs/operations/topologies.md says of a primary with two replicas. */
+/** Tests the promises of docs/operations/topologies.md about a primary with two replicas. */
 describe('durability after a fail-over, with two replicas', () => {
   let servers: ReplicatedRedis[];
   let primary: ReplicatedRedis;

@@ -64,7 +64,7 @@ describe('with durability, on a primary and its replica', () => {
     pair.stall();
     await untilAborted(lease.signal);
     expect(lease.signal.reason).toMatchObject({ reason: 'notRenewed' });
-    // Redis was told to keep it, and the replica was not.
+    // Redis executed the renewal, and the replica did not.
     const failed = events.filter((event) => event.type === 'renewalFailed');
     expect(failed.length).toBeGreaterThan(1);
     for (const { error } of failed) expect(error.message).toMatch(UNCONFIRMED);
@@ -113,7 +113,7 @@ describe('with durability, on a primary and its replica', () => {
       expect(lease).not.toBeNull();
       await lease!.release();
     }
-    // Without a watchdog: where a third of the shortest has passed, it would renew in between.
+    // Without a watchdog, which would renew after a third of the shortest lease.
     const lease = await locks.acquire('a', { leaseMs: 20_000, watchdog: false });
     await Promise.all([lease.extend(20_000), lease.extend(3_000), lease.extend(10_000)]);
     const leftMs = await pair.admin.pttl('lock:{a}');
@@ -229,7 +229,7 @@ describe('when a replica that lags is made the primary', () => {
   const start = useInstances(() => ({}));
   const RESOURCES = Array.from({ length: 20 }, (_, i) => `a${i}`);
 
-  /** How many resources the second process is granted that the first one holds. */
+  /** Counts resources of the first process that the second one is granted as well. */
   async function countOverlaps(terms: Partial<typeof DURABLY>): Promise<{ overlaps: number; held: number }> {
     await using pair = await ReplicaPair.start();
     const { connection } = pair;

@@ -41,7 +41,7 @@ async function expectHandOver(from: LockInstance, to: LockInstance): Promise<voi
   await next.release();
 }
 
-/** What comes of an acquisition that cannot connect. */
+/** The error of an acquisition that cannot connect. */
 async function refusal(start: Start, connection: RedisConnectionOption): Promise<LockUnavailableError> {
   const { locks } = await start({ connection, patienceMs: 0 });
   const error = await rejection<LockUnavailableError>(locks.acquire('x', { waitMs: 500 }));
@@ -172,7 +172,7 @@ describe('who connects, and to what', () => {
   });
 
   it('locks of different databases have nothing to do with one another, and no message goes astray', async () => {
-    // Channels belong to no database: what tells the instances apart is their own ids alone.
+    // Channels don't belong to a database, so only the ids separate the instances.
     const [one, two] = await Promise.all(
       [1, 2].map((db) =>
         Promise.all([
@@ -231,7 +231,7 @@ describeOnMachine('an endpoint that a managed service moves to the replica', () 
     primary = next; // whoever is connected stays so: to what is a replica now
     const other = await c!.locks.acquire('y');
     expect(await next.admin.exists('lock:{y}')).toBe(1);
-    // Who waits asks again before long, and listens on the new primary from then on.
+    // Waiters soon ask again, and listen on the new primary from then on.
     await eventually(async () =>
       expect(await next.admin.pubsub('NUMSUB', b!.store.keys.inbox(b!.store.clientId))).toMatchObject({ 1: 1 }),
     );

@@ -2,7 +2,7 @@ import type { RedisOptions } from 'ioredis';
 import { ReplicatedRedis } from '../../support/redis/replicated-redis.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
 
-/** A primary and its replica, with a network between the two, and an address that is always that of the primary. */
+/** A primary and its replica, with a network between the two, and a stable address for the primary. */
 export class ReplicaPair implements AsyncDisposable {
   private constructor(
     private primary: ReplicatedRedis,
@@ -22,7 +22,7 @@ export class ReplicaPair implements AsyncDisposable {
     return (pair = new ReplicaPair(primary, replica, link, front));
   }
 
-  /** What an application gives as `connection`: the default user, whatever user others lock as. */
+  /** The `connection` for an application: the default user, even if others lock as another user. */
   get connection(): RedisOptions {
     return { host: '127.0.0.1', port: this.front.port, password: undefined };
   }

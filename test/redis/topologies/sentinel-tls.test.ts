@@ -65,7 +65,7 @@ describeOnMachine('sentinels, and what they watch over, behind TLS', () => {
   const patient = (): Promise<LockInstance> =>
     start({ defaults: { leaseMs: LEASE_MS, waitMs: 60_000, attemptTimeoutMs: 20_000 } });
 
-  /** A replica that stands still for a moment becomes the primary without what it has not read yet. */
+  /** A replica that lags for a moment becomes the primary without the data that it has not read yet. */
   const untilCopied = async (): Promise<void> => {
     const admin = connectAdmin(primary.server.port);
     await admin.set('last', 'write');

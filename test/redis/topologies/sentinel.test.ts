@@ -12,7 +12,7 @@ import { SentinelSet } from '../../support/redis/sentinel-set.js';
 /** Two thirds of it are longer than a fail-over on a busy machine. */
 const LEASE_MS = 9_000;
 const HELD_MS = 2_000;
-/** What an election, a new connection and a busy machine may take, beyond what is promised. */
+/** Allowance for an election, a new connection and a busy machine, beyond the promised time. */
 const SLACK_MS = 10_000;
 
 type Three = [LockInstance, LockInstance, LockInstance];
@@ -25,7 +25,7 @@ describeOnMachine('a sentinel, which makes the replica the primary', () => {
   const start = useInstances(() => set.connection);
   const patient = () => start({ defaults: { leaseMs: LEASE_MS, waitMs: 60_000, attemptTimeoutMs: 20_000 } });
   const startThree = async () => (await Promise.all([patient(), patient(), patient()])) as Three;
-  /** Who does not listen when a lock is passed on counts as dead. */
+  /** An instance that does not listen when a lock is passed on counts as dead. */
   const untilListening = async (...instances: LockInstance[]): Promise<void> => {
     const inboxes = instances.map(({ store }) => store.keys.inbox(store.clientId));
     const listeners = await set.admin().pubsub('NUMSUB', ...inboxes);

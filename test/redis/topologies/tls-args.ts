@@ -4,7 +4,7 @@ export interface TlsArgs {
   readonly authority: CertificateAuthority;
   readonly certificate: Certificate;
   readonly port: number;
-  /** Whether clients have to show a certificate too. */
+  /** Makes client certificates mandatory or not. */
   readonly authClients?: 'yes' | 'no';
 }
 

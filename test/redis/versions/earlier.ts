@@ -6,9 +6,9 @@ import { publishFile } from '../../support/process/publish-file.mjs';
 const FOLDER = new URL('../../../node_modules/.cache/test-programs/', import.meta.url);
 
 /**
- * What lock-process-main.ts is with the library of an earlier version: the one before this one (n-1), which shares Redis with it
- * while it is deployed. Until there is a release, a commit from before roll calls and from before the record of a job said why it
- * is paused. `keep.mjs` writes it anew.
+ * The program of lock-process-main.ts with the library's previous version (n-1), which shares Redis with it during a
+ * deployment. Until there is a release, a commit from before roll calls and from before the record of a job had the
+ * reason of its pause. `keep.mjs` rewrites it.
  */
 export const EARLIER = unpack();
 

@@ -9,9 +9,9 @@ import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { EARLIER } from './earlier.js';
 
-/** Longer than any test takes. What waits for so long has lost its wake-up. */
+/** Longer than any test takes. A wait of this length has lost its wake-up. */
 const LONG_MS = 120_000;
-/** What hears nothing looks a second later, or later. So many hand-overs would take three times as long. */
+/** A lost message costs a second or more, which would triple the time for so many handovers. */
 const HAND_OVERS = 90;
 const HAND_OVERS_MS = 30_000;
 
@@ -66,7 +66,7 @@ describe('two versions on one Redis', () => {
     const sections: MixedSection[] = done.flat();
     expect(sections).toHaveLength(four.length * 3 * TIMES);
     for (const resource of ['x', 'y', 'z']) expect(conflicts(sections, resource, 3)).toEqual([]);
-    // They did meet, and those that may were inside together.
+    // They did meet, and compatible ones were inside together.
     for (const mode of ['read', 'semaphore'] as const) {
       if (sections.some((section) => section.mode === mode)) expect(mostAtOnce(sections, 'x', mode)).toBeGreaterThan(1);
     }
@@ -85,7 +85,7 @@ describe('two versions on one Redis', () => {
       async (leaseMs: number): Promise<Both> => [await startNew(leaseMs), await startEarlier(leaseMs)],
     ],
   ])('%s', (order, both, startBoth) => {
-    /** What processes remember of a name is not what the other order of the versions sees. */
+    /** Another name, because processes remember the previous one. */
     const job = `report ${order}`;
 
     it('the lock goes to and fro, each time by a message', async () => {

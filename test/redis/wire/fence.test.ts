@@ -163,7 +163,7 @@ describe('fence.guard on a cluster', () => {
   let cluster: Cluster;
   beforeAll(async () => {
     const admin = new Redis(node().url);
-    // Where a container's port is published, too.
+    // The published port of a container.
     await admin.config('SET', 'cluster-announce-ip', '127.0.0.1');
     await admin.config('SET', 'cluster-announce-port', node().port);
     await admin.call('CLUSTER', 'ADDSLOTS', ...Array.from({ length: 16_384 }, (_, slot) => slot));

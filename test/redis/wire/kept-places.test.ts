@@ -23,7 +23,7 @@ describe('places that are kept in one step', () => {
     expect(await store.start(10_000)).toBe(true);
     return store;
   };
-  /** Somebody holds each of them, and this store waits. */
+  /** Each resource has a holder, and this store waits. */
   const waiting = async (store: RedisLockStore, resources: readonly string[]): Promise<KeptPlace[]> => {
     const places: KeptPlace[] = [];
     for (const resource of resources) {

@@ -33,7 +33,7 @@ describe('what traces and other instruments see of a command', () => {
       // Most of them fail for that; what they are sent with is the same.
       const keys = ['{Pst-k}', '{Pst-k}:1', '{Pst-k}:2'];
       const args = Array.from({ length: 9 }, (_, index) => `Pst-${index}`);
-      // The probe says which commands were refused: names from our own list.
+      // The probe reports which commands were refused: names from our own list.
       if (script.name === 'probe') args[3] = 'get';
       const call = { script, keys, args, read: (reply: unknown) => reply };
       await sender.send<unknown>(client, call, async (error) => instruments.see('an error', error));

@@ -4,7 +4,7 @@ import type { Job } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { DistributedLock, key } from 'nestjs-redis-lock';
 
-/** What the customers need, and where the test looks. */
+/** The resources of the customers, and the test's view of them. */
 export const REDIS = 'the Redis of the customers';
 
 export const CONCURRENCY = 5;

@@ -13,7 +13,7 @@ import { Orders, Sales, Stock } from './orders.js';
 import { queueOf, withQueues } from './queues.js';
 import { Shipments } from './shipments.js';
 
-/** What a stock was asked to do. */
+/** A request to a stock. */
 interface Sale {
   readonly fencingToken: number;
   readonly signal: AbortSignal;

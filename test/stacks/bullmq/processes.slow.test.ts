@@ -14,7 +14,7 @@ import { Orders, Stock } from './orders.js';
 import { LEASE_MS, queueOf, STALLING, withQueues } from './queues.js';
 import { RedisStock, SalesInAHurry } from './redis-stock.js';
 
-/** What the work of a job was granted. */
+/** The grant of a job's work. */
 interface Granted {
   readonly token: number;
   readonly afterMs: number;
@@ -51,7 +51,7 @@ describe('two workers, in two processes', () => {
   });
   const redis = useRedis();
 
-  /** What worker-main.ts says is in `said`. */
+  /** Collects the messages of worker-main.ts in `said`. */
   async function startWorker(): Promise<void> {
     const main = [...unbundled(new URL('worker-main.ts', import.meta.url)), redis().url];
     worker = spawn(process.execPath, main, {

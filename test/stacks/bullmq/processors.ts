@@ -6,7 +6,7 @@ import type { Job } from 'bullmq';
 import { DistributedLock, key, RedisLockService } from 'nestjs-redis-lock';
 import { gate } from '../../support/expect/tracked.js';
 
-/** What a call of a processor saw. */
+/** The observations of one processor call. */
 export type Seen = readonly [id: unknown, lease: string | undefined, ...more: unknown[]];
 
 /** Waits for the lock longer than BullMQ lets a job be without a sign of life. */

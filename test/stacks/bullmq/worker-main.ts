@@ -1,4 +1,4 @@
-// A worker in a process of its own: it takes jobs of all queues, and says what it does in lines of JSON.
+// A worker in a process of its own: takes jobs of all queues, and reports in lines of JSON.
 import { BullModule, OnWorkerEvent, Processor, WorkerHost } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -26,12 +26,12 @@ class Killed extends WorkerHost {
     if (id !== 'stopped') await new Promise(() => {});
   }
 
-  /** BullMQ says that a worker which stood still has lost its job. Without a listener, it prints that. */
+  /** BullMQ emits an error for a stalled worker that has lost its job. Without a listener, it prints that. */
   @OnWorkerEvent('error')
   onError(): void {}
 }
 
-/** Sells three pieces, and stands still in the middle of the fourth sale. */
+/** Sells three pieces, and hangs in the middle of the fourth sale. */
 class HangingStock extends RedisStock {
   #sales = 0;
 

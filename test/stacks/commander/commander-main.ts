@@ -1,4 +1,5 @@
-// What commander.slow.test.ts starts: nest-commander is CommonJS and requires Nest, which Jest cannot do with Nest 12.
+// The program of commander.slow.test.ts: nest-commander is CommonJS and requires Nest, which Jest cannot do with Nest
+// 12.
 import 'reflect-metadata';
 import { once } from 'node:events';
 import { Injectable, Module } from '@nestjs/common';

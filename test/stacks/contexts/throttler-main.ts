@@ -1,4 +1,5 @@
-// What throttler.slow.test.ts starts: @nestjs/throttler is CommonJS and requires Nest, which Jest cannot do with Nest 12.
+// The program of throttler.slow.test.ts: @nestjs/throttler is CommonJS and requires Nest, which Jest cannot do with
+// Nest 12.
 import 'reflect-metadata';
 import type { AddressInfo } from 'node:net';
 import { Controller, Get, Module } from '@nestjs/common';

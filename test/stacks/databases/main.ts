@@ -1,4 +1,5 @@
-// What transactions.slow.test.ts starts: these packages are CommonJS and require Nest, which Jest cannot do with Nest 12.
+// The program of transactions.slow.test.ts: these packages are CommonJS and require Nest, which Jest cannot do with
+// Nest 12.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type INestApplicationContext, type LoggerService, Module, type Type } from '@nestjs/common';

@@ -48,7 +48,7 @@ export class Listeners {
   @DistributedLock('order')
   async ofTheSameOrder(): Promise<void> {}
 
-  /** Goes on after the work that has emitted its event. */
+  /** Continues after the work that emitted its event. */
   @OnEvent('order.printed')
   async detached(): Promise<void> {
     this.seen.push(['printing', this.#lease]);

@@ -5,7 +5,7 @@ import { eventually } from '../../support/expect/eventually.js';
 
 /** A client of a gateway, on either platform. */
 export interface GatewayClient {
-  /** What the gateway sent, in this order, except acknowledgements. */
+  /** The gateway's messages, in order, except acknowledgements. */
   readonly heard: { event: string; data: unknown }[];
   send(event: string, data?: unknown): void;
   /** Sends a message, and resolves to the next message of the gateway. */

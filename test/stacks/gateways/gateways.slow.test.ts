@@ -18,7 +18,7 @@ const PLATFORMS: Platform[] = [
 ];
 
 const BUSY = { status: 'error', message: 'Another request is working on this. Try again later.', code: 'LOCK_BUSY' };
-/** What only the operator may see: the name of the resource, and who holds it. */
+/** Details for the operator only: the name of the resource, and its holder. */
 const INSIDES = /secret|order:|redis|holder|token|process|\bpid\b|resource/i;
 
 describe.each(PLATFORMS)('a gateway on %s', (platform, adapterFor, connect) => {

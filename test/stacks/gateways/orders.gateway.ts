@@ -17,10 +17,10 @@ const orderOf = (context: ExecutionContext): string => order(context.switchToWs(
 @WebSocketGateway()
 export class OrdersGateway implements OnGatewayDisconnect {
   @Inject() readonly locks!: RedisLockService;
-  /** How many messages were answered. */
+  /** The number of messages answered. */
   ran = 0;
   working = 0;
-  /** How many clients have left. */
+  /** The number of disconnected clients. */
   left = 0;
   finish = (): void => {};
 

@@ -1,4 +1,4 @@
-// What graphql-nest11.slow.test.ts starts: an application on Nest 11, and its client. Prints what the client saw.
+// The program of graphql-nest11.slow.test.ts: an application on Nest 11, and its client. Prints the client's view.
 import 'reflect-metadata';
 import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -17,7 +17,7 @@ export class Item {
   }
 }
 
-/** What the tests look at. */
+/** The observations for the tests. */
 @Injectable()
 export class Notes {
   readonly batches: number[][] = [];
@@ -85,7 +85,7 @@ export class ItemsResolver extends WithLocks {
   }
 }
 
-/** The work of a parent that goes on in a promise which it returns. */
+/** The work of a parent in a promise that it returns. */
 @Resolver(() => Item)
 export class EagerResolver extends WithLocks {
   @Query(() => Item)
@@ -167,7 +167,7 @@ class Author {
   @Field() readonly name: string = 'Agatha';
 }
 
-/** `@LockHandler` on a field resolver: Nest runs the interceptor only if it is told to. */
+/** `@LockHandler` on a field resolver: Nest runs the interceptor only with `fieldResolverEnhancers`. */
 @Resolver(() => Author)
 export class AuthorResolver {
   @Inject() readonly locks!: RedisLockService;

@@ -32,7 +32,7 @@ const argsOf = <T>(context: ExecutionContext): T => GqlExecutionContext.create(c
 
 const ofArgs = (context: ExecutionContext): string => key`handled:${argsOf<{ id: number }>(context).id}`;
 
-/** Both decorators, above and below those of GraphQL. */
+/** Both decorators, above and below the ones of GraphQL. */
 function ordersOf(operation: typeof Query, kind: string): Type {
   const as = (name: string): MethodDecorator => operation(() => String, { name: `${kind}${name}` });
   const id = (): ParameterDecorator => Args('id', { type: () => Int }, ParseIntPipe);
@@ -88,7 +88,7 @@ export const OPERATIONS = ['query', 'mutation'];
 export const FIELDS = ['LockBelow', 'LockAbove', 'HandlerBelow', 'HandlerAbove', 'Both'];
 export const ORDERS = [ordersOf(Query, 'query'), ordersOf(Mutation, 'mutation')];
 
-/** What the client must not see. */
+/** Details that must not reach the client. */
 export const INSIDES = /order:7|redis\.internal|6379|api-3|stack|lib\/|\.ts|node_modules/;
 
 const errors: Record<string, () => Error> = {

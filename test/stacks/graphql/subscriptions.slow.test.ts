@@ -11,7 +11,7 @@ import { OrdersResolver } from './orders.js';
 import { SERVERS } from './servers.js';
 import { INSIDES } from './shop.js';
 
-/** What a client of a subscription has received. */
+/** The messages of a subscription's client. */
 interface Received {
   readonly events: unknown[];
   readonly errors: unknown[];

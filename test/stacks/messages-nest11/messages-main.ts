@@ -1,4 +1,4 @@
-// Runs the stories of messages.slow.test.ts on Nest 11, and prints what the clients were told.
+// Runs the stories of messages.slow.test.ts on Nest 11, and prints the clients' messages.
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import type { AddressInfo } from 'node:net';
@@ -105,7 +105,7 @@ async function gateways(adapter: (app: INestApplication) => WsAdapter | IoAdapte
   return { answers, told, acknowledged, ran, byGlobalFilters: await heardWithGlobalFilters(use, connect) };
 }
 
-/** What a client is told if both kinds of global filters are there, and none on the gateway. */
+/** The client's message with both kinds of global filters, and none on the gateway. */
 async function heardWithGlobalFilters(
   use: (app: INestApplication) => unknown,
   connect: Connect,

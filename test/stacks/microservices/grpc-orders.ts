@@ -30,7 +30,7 @@ const orderInMetadata = (context: ExecutionContext): string =>
 @Controller()
 export class GrpcOrders {
   @Inject() readonly locks!: RedisLockService;
-  /** How many calls a handler has answered. */
+  /** The number of calls that a handler has answered. */
   ran = 0;
 
   @DistributedLock(order)

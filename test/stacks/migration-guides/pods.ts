@@ -7,7 +7,7 @@ import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { connectAdmin } from '../../support/redis/admin-client.js';
 import { useRedis, type RedisServer } from '../../support/redis/redis-server.js';
 
-/** What both versions of a service have. */
+/** The common interface of both versions of a service. */
 export type Public<T> = Pick<T, keyof T>;
 
 /** The old code, or the new. */
@@ -18,7 +18,7 @@ export interface Version<T extends object> {
 
 const QUIET: LoggerService = { log: () => {}, warn: () => {}, error: () => {} };
 
-/** What a story saw of the old code and of the new. */
+/** The results of a story with the old code and with the new. */
 export type OfBoth<R> = Record<'before' | 'after', R>;
 
 /** A private Redis, which both versions find by REDIS_URL, and two instances of the application on it. */

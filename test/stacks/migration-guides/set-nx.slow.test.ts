@@ -41,7 +41,7 @@ describe('from a hand-written SET NX', () => {
   describe('while both releases run', () => {
     const both = () => import('./set-nx/both.js').then((it) => ({ ...it, Service: it.Invoices }));
 
-    /** How often reminders are sent, where the timer of the second one is later than the whole work of the first. */
+    /** The number of reminders sent, if the timer of the second pod fires after the whole work of the first. */
     async function sentBy(...pods: readonly Public<Invoices>[]): Promise<number> {
       await farFromTheNextTick();
       let count = 0;

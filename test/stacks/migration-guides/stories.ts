@@ -1,4 +1,4 @@
-// What is told of the old and of the new code alike. No Jest in here: a program of the other stack tells the same.
+// Stories for the old and for the new code alike. Without Jest, because a program of the other stack runs them as well.
 
 /** Runs work under a lock. */
 export type Locked = (work: (signal?: AbortSignal) => Promise<void>) => Promise<unknown>;
@@ -21,12 +21,12 @@ export async function crowd(workMs: number, calls: readonly Locked[]): Promise<{
     await sleep(workMs);
     running--;
   };
-  // An error of the old code, such as that of its release, is not the question here.
+  // Ignores errors of the old code, for example of its release.
   await Promise.allSettled(calls.map((call) => call(work)));
   return { ran, atOnce };
 }
 
-/** What this returns, or its error, while the lock is held. */
+/** The result or error of `then` while the lock is held. */
 export async function whileHeld<T>(locked: Locked, then: () => Promise<T>): Promise<T | Error> {
   let result: T | Error | undefined;
   await locked(async () => {

@@ -30,8 +30,8 @@ interface Version<T> {
 }
 
 /**
- * Longer than any lease here. Those that are renewed, of 3 s, outlast a process that stands still for a second, and the others,
- * of 1 s, end in time for a second call.
+ * Longer than any lease here. Leases with renewal, of 3 s, outlast a stall of a second, and the others, of 1 s, end in
+ * time for a second call.
  */
 const LONG_MS = 3_500;
 
@@ -95,7 +95,7 @@ class Ours {
   async handle() {}
 }
 
-/** What a decorator does without options, and what becomes of the mark that one below it has left. */
+/** Runs a decorator without options, and checks the mark that one below it has left. */
 async function byDefault(Service: Type<Theirs>, AppModule: Type) {
   const app = await start({ module: class Root {}, imports: [AppModule], providers: [Service] });
   const service = app.get<Theirs>(Service);
@@ -113,7 +113,7 @@ async function withoutRedis() {
   };
 }
 
-// Not known to the compiler, for which `redlock` is that of the other stack.
+// Hidden from the compiler, for which `redlock` is the other stack's.
 const REDLOCK_4: string = './redlock4/stories.js';
 const { tellRedlock4 } = (await import(REDLOCK_4)) as {
   tellRedlock4(): Promise<Redlock4Story>;
@@ -156,7 +156,7 @@ async function mixed() {
   };
 }
 
-// One after the other only where they share a key.
+// Runs them one after the other only if they share a key.
 const both = async <T>(tell: (version: 'before' | 'after') => Promise<T>) => ({
   before: await tell('before'),
   after: await tell('after'),

@@ -4,18 +4,18 @@ import { Redis } from 'ioredis';
 export const LIBRARIES = ['redlock', 'redis-semaphore', 'murlock', 'set-nx'] as const;
 export type Library = (typeof LIBRARIES)[number];
 
-/** How work comes under a lock. */
+/** The ways to run work under a lock. */
 export const WAYS = ['method', 'using', 'job'] as const;
 export type Way = (typeof WAYS)[number];
 
 export type Kind = 'old' | 'new';
 
-/** How long the locks of old processes last, and the leases of new ones. */
+/** The lifetime of old processes' locks, and the leases of new ones. */
 export const LEASE_MS = 2_000;
-/** Each way has as many resources. Those of jobs have one. */
+/** Each way has as many resources, except jobs, which have one. */
 export const IDS = ['1', '2'] as const;
 
-/** What the test tells a pod: to die or to stand still in the middle of its next work of this kind, or to end. */
+/** The test's command to a pod: die or freeze in the middle of its next work of this kind, or end. */
 export type Order = { readonly signal: 'SIGKILL' | 'SIGSTOP'; readonly way: Way } | 'end';
 
 /** Throws where the lock is not held any more. */
@@ -54,7 +54,7 @@ export class Counting {
       .exec();
   }
 
-  /** What a run of the job does: it counts for a while. */
+  /** Counts for a while. */
   async run(checkHeld: CheckHeld): Promise<void> {
     const begunAt = performance.now();
     while (performance.now() < begunAt + 300) await this.once('job', 'outbox', checkHeld);

@@ -4,10 +4,10 @@ import { useRedis } from '../../support/redis/redis-server.js';
 import { IDS, LEASE_MS, LIBRARIES, type Library, sleep, type Way, WAYS } from './counting.js';
 import { Pod } from './fleet.js';
 
-/** How often the counters of one library are written. */
+/** The number of writes to the counters of one library. */
 const OPERATIONS = ['all', 'long'].includes(process.env['TEST_SPEED'] ?? '') ? 4_000 : 400;
 
-/** How often the processes of each release have written counters. */
+/** The number of writes by the processes of each release. */
 interface Written {
   readonly way: Way;
   readonly old: number;
@@ -86,7 +86,7 @@ describe('two old processes with another library and two new ones, which take it
       }
       for (const pod of [old![0]!, fresh![0]!]) pod.tell({ signal: 'SIGSTOP', way: 'using' });
       await untilStruckBy('SIGSTOP', 'using');
-      // Longer than its lock lasts: it must not write when it goes on.
+      // Longer than its lock lasts: it must not write afterwards.
       await sleep(LEASE_MS * 1.5);
       for (const pod of [old![0]!, fresh![0]!]) pod.goOn();
       await untilAllHaveWritten(10);

@@ -127,7 +127,7 @@ await NestFactory.createApplicationContext(
 await counting.untilEnd(async (way, id, work) => {
   const name = way === 'method' ? `order:${id}` : `parcel:${id}`;
   const checkHeld = sinceNow();
-  // A lock that was lost or not had in time: the old library says so by an error, and its user tries again.
+  // The old library throws if a lock was lost or not acquired in time, and its user tries again.
   await locks.using(name, () => work(checkHeld)).catch(() => sleep(RETRY_MS));
 });
 process.exit(0);

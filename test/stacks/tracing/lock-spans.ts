@@ -4,7 +4,7 @@ import { trace } from '@opentelemetry/api';
 import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 
-/** Longer than this process stands still on a busy machine: it starts a second application while it holds the lock. */
+/** Longer than this process stalls on a busy machine: it starts a second application while it holds the lock. */
 const LEASE_MS = 1_000;
 const HELD_MS = 2_200;
 

@@ -1,4 +1,4 @@
-// What tracing.slow.test.ts starts: the instrumentations have to patch Nest and ioredis before they are imported.
+// The program of tracing.slow.test.ts: the instrumentations have to patch Nest and ioredis before they are imported.
 import { createRequire } from 'node:module';
 import { context, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
@@ -20,7 +20,7 @@ const processor: SpanProcessor = {
 };
 trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [processor] }));
 registerInstrumentations({
-  // Not the default: it makes a span of each command, also of those that belong to no request.
+  // Not the default: creates a span for each command, also for those outside of requests.
   instrumentations: [new NestInstrumentation(), new IORedisInstrumentation({ requireParentSpan: false })],
 });
 createRequire(import.meta.url)('ioredis');

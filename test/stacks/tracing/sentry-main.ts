@@ -1,4 +1,4 @@
-// What tracing.slow.test.ts starts: Sentry has to patch Nest before it is imported.
+// The program of tracing.slow.test.ts: Sentry has to patch Nest before it is imported.
 import * as Sentry from '@sentry/nestjs';
 
 const [connection] = process.argv.slice(2) as [string];

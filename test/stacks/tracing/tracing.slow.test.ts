@@ -1,7 +1,7 @@
 import { runUnbundled } from '../../support/process/run-typescript.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
-/** What a program prints. */
+/** The output of a program. */
 interface Traced {
   readonly stories: {
     readonly seen: readonly string[];
@@ -16,7 +16,7 @@ interface Traced {
 
 interface OtelTraced extends Traced {
   readonly ended: number;
-  /** Of a lock that was renewed, and of a request that has waited for it. */
+  /** The spans of a renewed lock, and of a request that has waited for it. */
   readonly spans: readonly {
     readonly name: string;
     readonly id: string;

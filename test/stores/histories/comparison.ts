@@ -10,15 +10,15 @@ import { without } from '../../../lib/kernel/api/validation.js';
 /** No lease of a history is as old as that. */
 const MAX_HISTORY_MS = 60 * 60_000;
 
-/** How a store's time goes in a history. */
+/** The passing of time in a store's history. */
 export interface Pace {
-  /** How long a unit of its leases is. */
+  /** The length of a unit of its leases. */
   readonly unitMs: number;
-  /** How far what is left of a lease may be from what the model says. */
+  /** The allowed difference between the remaining time of a lease and the model's. */
   readonly slackMs: number;
   /**
-   * Whether replies say no more of shared locks than is known without a look at every member: readers may be told a later
-   * end than the last one, and those who want permits an earlier one than the first.
+   * `true` if replies about shared locks are estimates, made without visiting every member: readers may get a later end
+   * than the last one, and callers that want permits an earlier one than the first.
    */
   readonly hasRoughReplies: boolean;
 }
@@ -26,7 +26,7 @@ export interface Pace {
 /** Compares what a store says and shows with what the model does, and throws where they differ. */
 export class Comparison {
   readonly tokens = new TokenOrder();
-  /** What was seen of semaphores in use. */
+  /** The semaphores seen in use. */
   readonly #permits = new Map<string, { used: number; total: number }>();
 
   constructor(
@@ -67,7 +67,9 @@ export class Comparison {
     this.#sameSoonest(reply.soonestMs!, expected.soonestMs!, where.resource);
   }
 
-  /** Whether a store may not know that the first waiter cannot be granted a shared lock: then that waiter asks. */
+  /**
+   * Returns true if a store may not know that the first waiter cannot be granted a shared lock: then that waiter asks.
+   */
   mayAsk({ resource, id }: LockOwner): boolean {
     const mode = this.model.holdersOf(resource)[0]?.mode;
     return this.pace.hasRoughReplies && (mode === 'read' || mode === 'semaphore') && this.model.isFirst(resource, id);
@@ -93,7 +95,7 @@ export class Comparison {
 
   #sameHolders(holders: readonly Holder[], expected: readonly Holder[]): void {
     assert.equal(holders.length, expected.length);
-    // Those who share a token stand in any order.
+    // Holders that share a token are in any order.
     const order = (some: readonly Holder[]) =>
       some.toSorted(
         (a, b) => a.fencingToken - b.fencingToken || a.instanceId.localeCompare(b.instanceId) || a.ttlMs - b.ttlMs,
@@ -109,7 +111,7 @@ export class Comparison {
     }
   }
 
-  /** What no history may lead to, whatever the model says. */
+  /** Checks that hold for every history, whatever the model says. */
   #checkState({ resource, mode, holders, permits }: LockState): void {
     const isShared = mode === 'read' || mode === 'semaphore';
     assert.ok(holders.length <= 1 || isShared, `${resource} has ${holders.length} holders in ${mode} mode`);

@@ -9,7 +9,7 @@ export interface ActorPlan {
   readonly client: number;
   readonly mode: LockOwner['mode'];
   readonly permits?: PermitRequest;
-  /** What is stored with what it is granted, and with its place. */
+  /** The label stored with its leases, and with its place. */
   readonly label?: string;
 }
 
@@ -17,7 +17,7 @@ export interface ActorPlan {
 export type Step =
   | { readonly verb: 'acquire'; readonly leases: number; readonly queues: boolean; readonly maxWaiters: number }
   /** All resources in one step, this one first. Permits are not acquired in that way. */
-  /** It keeps its places, and those of its peers, in one step. */
+  /** Keeps its places, and its peers', in one step. */
   | { readonly verb: 'keep'; readonly leases: number }
   | { readonly verb: 'rotate'; readonly next: number; readonly leases: number; readonly maxWaiters: number }
   | { readonly verb: 'renew'; readonly leases: number; readonly exactly: boolean }
@@ -30,7 +30,7 @@ export type Step =
   | { readonly verb: 'lowerPermits'; readonly count: number }
   | { readonly verb: 'resize'; readonly total: number }
   | { readonly verb: 'watch'; readonly mark: number }
-  /** The lease of the one who holds it with this number; or a token that nobody holds. */
+  /** The lease of the holder with this number; or a token without a holder. */
   | { readonly verb: 'forceRelease'; readonly holder: number }
   | { readonly verb: 'pass'; readonly units: number }
   /** The last of the clients dies. */
@@ -45,7 +45,7 @@ export interface HistoryPlan {
 
 export const CLIENTS = 3;
 const ACTORS = 8;
-/** The second one is a pattern to those who do not take names literally. */
+/** The second one is a pattern for code that doesn't take names literally. */
 export const RESOURCES = ['stock', 's*[a-z]?'] as const;
 
 /** With what could be taken for an end, a field or a line. */
@@ -109,7 +109,7 @@ function step(withTime: boolean): fc.Arbitrary<Step> {
   );
 }
 
-/** What several owners may do to a few resources, one after another; now and then a client dies in between. */
+/** Actions of several owners on a few resources, one after another; now and then a client dies. */
 export function historyPlan(withTime: boolean): fc.Arbitrary<HistoryPlan> {
   const resource = fc.constantFrom(RESOURCES[0], RESOURCES[0], RESOURCES[0], RESOURCES[1]);
   const planned = fc

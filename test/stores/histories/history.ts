@@ -8,7 +8,7 @@ import { Comparison, type Pace } from './comparison.js';
 import { CLIENTS, type HistoryPlan, type PlannedStep, RESOURCES } from './history-plan.js';
 import type { StoreSubject } from '../../contract/subject.js';
 
-/** How long a message may take; only a broken store takes that long. */
+/** The time limit for a message; only a broken store needs it. */
 const MESSAGE_MS = 5_000;
 
 /** Longer than any history. */
@@ -17,7 +17,7 @@ const WATCH_MS = 100_000_000;
 interface Client {
   readonly store: LockStore;
   readonly grants: GrantLog;
-  /** What it was told of free resources, by their watchers. */
+  /** The messages about free resources, for its watchers. */
   readonly freed: FreedLog;
 }
 
@@ -37,11 +37,11 @@ export class History {
   readonly #comparison: Comparison;
   readonly #watch: LockStore;
   #sent = 0;
-  /** How many leases were granted, by reply or by message. */
+  /** The number of leases granted, by reply or by message. */
   grants = 0;
-  /** How many places were kept. */
+  /** The number of places kept. */
   kept = 0;
-  /** How often a watcher was told that a resource is free. */
+  /** The number of messages to watchers about free resources. */
   freed = 0;
 
   private constructor(
@@ -154,7 +154,7 @@ export class History {
   async #forceRelease(resource: string, number: number): Promise<void> {
     const held = this.#model.holdersOf(resource);
     const token = held[number]?.token ?? 0;
-    // A tick that several readers share is nobody's in particular.
+    // A tick shared by several readers identifies none of them.
     if (held.filter((holder) => Math.floor(holder.token / 32) === Math.floor(token / 32)).length > 1) return;
     const reply = await this.#watch.forceRelease(resource, token === 0 ? 32 : this.#comparison.tokens.real(token));
     this.#comparison.same(reply, this.#model.forceRelease(resource, token), { forceRelease: resource, number });
@@ -168,7 +168,7 @@ export class History {
     await this.subject.kill(`client${victim}`);
   }
 
-  /** Everything that can be seen after a step: what was told, and the state of all resources. */
+  /** Compares everything visible after a step: the messages, and the state of all resources. */
   async #compare(): Promise<void> {
     for (const expected of this.#model.told.splice(0)) {
       const client = this.clients.find(({ store }) => expected.owner.startsWith(`${store.clientId}/`))!;
@@ -199,7 +199,7 @@ export class History {
     if (reply.status === 'granted') this.grants++;
   }
 
-  /** Everybody gives back what he has, and an operator what the dead have. Then nothing is left. */
+  /** All clients release their leases, and an operator those of the dead. Then nothing is left. */
   async #end(): Promise<void> {
     for (const resource of RESOURCES) {
       for (const holder of this.#model.holdersOf(resource)) {
@@ -236,7 +236,7 @@ export class History {
   }
 }
 
-/** The next grant that a client is told of. @throws when none comes */
+/** The next grant that a client receives. @throws if none arrives */
 async function soon(grants: GrantLog, expected: OwnedGrant): Promise<OwnedGrant> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

@@ -6,7 +6,7 @@ const TOKENS_PER_TICK = 32;
 export class TokenOrder {
   readonly #realTicks = new Map<number, number>();
 
-  /** Both name the same lease. @throws where they did not before, or where the order differs */
+  /** Notes that both name the same lease. @throws if they did not before, or if the order differs */
   note(model: number, real: number): void {
     const [tick, realTick] = [Math.floor(model / TOKENS_PER_TICK), Math.floor(real / TOKENS_PER_TICK)];
     assert.equal(real % TOKENS_PER_TICK, model % TOKENS_PER_TICK, 'the number inside the tick');

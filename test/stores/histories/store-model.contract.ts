@@ -7,11 +7,11 @@ import { PATIENCE_MS } from '../../support/simulation/runs.js';
 
 export interface ModelRuns extends Pace {
   readonly numRuns: number;
-  /** Whether leases end in these histories. */
+  /** `true` if leases end in these histories. */
   readonly withTime: boolean;
 }
 
-/** What every lock store keeps to: after each step of any history it says and shows what the model does. */
+/** Contract of lock stores: after each step of any history, replies and state equal the model's. */
 export function describeStoreModel(createSubject: () => Promise<StoreSubject>, runs: ModelRuns): void {
   it('does what the model does, step by step, and leaves nothing behind', async () => {
     let grants = 0;
@@ -31,7 +31,7 @@ export function describeStoreModel(createSubject: () => Promise<StoreSubject>, r
         await subject.close();
       }
     });
-    // What fast-check prints with a failure (seed and path) runs the smallest failing history again.
+    // Seed and path that fast-check prints with a failure repeat the smallest failing history.
     await fc.assert(histories, { seed: 20_260_101, numRuns: runs.numRuns, interruptAfterTimeLimit: 2 * PATIENCE_MS });
     // Or it has proved nothing. A busy machine has no time for all of the histories.
     expect(grants).toBeGreaterThan(5 * tried);

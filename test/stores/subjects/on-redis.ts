@@ -14,19 +14,19 @@ import { runs } from '../../support/simulation/runs.js';
 
 /** A Redis that the contract is tried on, or several that stand for one. */
 export interface RedisSite extends AsyncDisposable {
-  /** How a store finds it. */
+  /** The store's connection. */
   readonly connection: RedisConnectionOption;
-  /** What replicas have to have. */
+  /** The durability of replicas. */
   readonly durability?: Durability;
   /** Clients with all rights, one for each primary. */
   readonly admins: readonly Redis[];
-  /** How the server is brought to notice that an instance is dead. @default by the end of its subscription */
+  /** Makes the server notice that an instance is dead. @default ends its subscription */
   notice?(dead: RedisLockStore): Promise<void>;
 }
 
 /**
- * Lets so long pass by the clock of a server. A timer may fire up to a millisecond early, and the server rounds both of the times
- * down that it compares.
+ * Waits for this time on the clock of a server. A timer may fire up to a millisecond early, and the server rounds down
+ * both of the times that it compares.
  */
 export const passOnServer = (ms: number): Promise<void> => sleep(ms + 2);
 
@@ -85,7 +85,7 @@ export function useSubjectsOn(
       pass: passOnServer,
       async isEmpty() {
         const keys = await Promise.all(site.admins.map((admin) => admin.keys(`${keyPrefix}:*`)));
-        // The last fencing tick stays: one key for all resources, or for those of one slot.
+        // The last fencing tick stays: one key for all resources, or one per slot.
         return keys.flat().every((key) => /^[^{}]*:(\{[^{}]*\}:)?fence$/.test(key));
       },
       async close() {
@@ -99,7 +99,7 @@ export function useSubjectsOn(
 interface SiteTests {
   /** @default all tests */
   readonly runner?: ContractRunner;
-  /** None where tokens do not grow over all resources, as those of the model. @default those of one Redis */
+  /** 0 if tokens, unlike the model's, don't grow over all resources. @default as for one Redis */
   readonly histories?: number;
 }
 

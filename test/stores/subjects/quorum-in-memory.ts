@@ -13,7 +13,7 @@ export function quorumInMemory(nodes: number, clock: Clock, pass: (ms: number) =
   const servers = Array.from({ length: nodes }, () => new MemoryServer(clock));
   const stores: QuorumLockStore[] = [];
   const from = clock.now();
-  // The contract counts from 0: a stamp of long ago would be that of a vote that is over.
+  // The contract counts from 0, but a stamp of long ago would belong to an expired vote.
   const fromZero: Clock = {
     now: () => clock.now() - from,
     wallNow: () => clock.wallNow(),

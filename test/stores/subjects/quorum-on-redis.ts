@@ -33,12 +33,12 @@ export function useQuorumOnRedis(nodes: number): () => Promise<StoreSubject> {
         });
         const started = await Promise.all(stores.map((store) => store.start(10_000)));
         if (started.includes(false)) throw new Error('not all nodes are there');
-        // The contract counts from 0: a stamp of long ago would be that of a vote that is over.
+        // The contract counts from 0, but a stamp of long ago would belong to an expired vote.
         const from = performance.now();
         const clock = Object.assign(new SystemClock(), { now: () => performance.now() - from });
         const deps = { clock, random: new SystemRandom() };
         const members = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
-        // Nobody is to be left out because the machine is busy.
+        // A busy machine must not exclude a node.
         const quorum = new QuorumLockStore({ ...deps, nodes: members, nodeTimeoutMs: 2_000, fencing: true });
         opened.push({ quorum, stores });
         const claims = stores.map((store) => new RedisJobStore(store));
@@ -55,7 +55,7 @@ export function useQuorumOnRedis(nodes: number): () => Promise<StoreSubject> {
       now: () => timeOf(admins[0]!),
       pass: passOnServer,
       async isEmpty() {
-        // A majority has answered; the others are about to do what they were told before.
+        // A majority has answered; the others are still executing earlier commands.
         for (let tries = 0; tries < 200; tries++) {
           const keys = await Promise.all(admins.map((admin) => admin.keys(`${keyPrefix}:*`)));
           if (keys.flat().every((key) => key === `${keyPrefix}:fence`)) return true;

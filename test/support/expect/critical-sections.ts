@@ -2,7 +2,7 @@ import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import type { LockInstance } from '../redis/lock-instances.js';
 
-/** What runs under the lock of one resource, in the order it begins, whichever instance it is in. */
+/** Runs work under the lock of one resource and records the order, across instances. */
 export class CriticalSections {
   readonly tokens: number[] = [];
   readonly #instances: LockInstance[] = [];
@@ -37,7 +37,7 @@ export class CriticalSections {
     }
   }
 
-  /** Who ran: the place of each in this list of instances. */
+  /** The order of the runs, as indexes into this list of instances. */
   order(...instances: LockInstance[]): number[] {
     return this.#instances.map((instance) => instances.indexOf(instance));
   }
@@ -48,7 +48,7 @@ export class CriticalSections {
     expect(this.tokens.filter((token, index) => index > 0 && token <= this.tokens[index - 1]!)).toEqual([]);
   }
 
-  /** How many leases in a row shared one grant by Redis, for each of the grants. */
+  /** The number of consecutive leases that shared each grant by Redis. */
   rows(): number[] {
     const rows = new Map<number, number>();
     for (const token of this.tokens) {

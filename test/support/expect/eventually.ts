@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Tries until the probe passes, and resolves to its result. The limit is generous: only a test that fails needs it. */
 export async function eventually<T>(probe: () => T | Promise<T>, withinMs = 15_000): Promise<T> {
   const giveUpAt = performance.now() + withinMs;
-  // What takes longer need not be seen as soon.
+  // Polls slower the longer it takes.
   for (let pauseMs = 10; ; pauseMs = Math.min(25, pauseMs + 1)) {
     try {
       return await probe();
@@ -15,7 +15,7 @@ export async function eventually<T>(probe: () => T | Promise<T>, withinMs = 15_0
   }
 }
 
-/** What a promise is rejected with. Fails where it is not rejected. */
+/** The reason with which a promise is rejected. Throws if it is fulfilled. */
 export async function rejection<E = Error>(promise: Promise<unknown>): Promise<E> {
   try {
     await promise;

@@ -1,4 +1,4 @@
-/** What somebody may write who wants to forge a line of a log, a series of a metric or an element of a page. */
+/** Texts that forge a line of a log, a series of a metric or an element of a page. */
 export const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
   'control characters': 'a\u0000b\u0007c\u0008d\u007fe\u0085f\u009bg',
   'a terminal sequence': '\u001b[2J\u001b[31mred\u001b]0;title\u0007\u009b1m',
@@ -14,7 +14,7 @@ export const HOSTILE_TEXTS: Readonly<Record<string, string>> = {
   'a prototype': '__proto__',
 };
 
-/** What a terminal executes, what turns or hides the text beside it, and what is no text. A line end too. */
+/** Characters that a terminal executes, that reverse or hide text, and that are no text. Line ends, too. */
 const UNSAFE =
   /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
 

@@ -13,11 +13,11 @@ interface Debug {
 const require = createRequire(createRequire(import.meta.url).resolve('ioredis'));
 const debug = require('debug') as Debug;
 
-/** What sees every command of ioredis: subscribers of its channels, debug output, wrapped methods. */
+/** Observes every command of ioredis: subscribers of its channels, debug output, wrapped methods. */
 export class Instruments {
   /** The names of the commands, in their order. */
   readonly names: string[] = [];
-  /** How many messages each channel has published. */
+  /** The number of messages on each channel. */
   readonly messages: Record<string, number> = {};
   readonly #seen: { readonly what: string; readonly texts: ReadonlySet<string> }[] = [];
   readonly #sendCommand = Redis.prototype.sendCommand;
@@ -49,14 +49,14 @@ export class Instruments {
     this.#seen.push({ what, texts: textsIn(value) });
   }
 
-  /** Where this could be read. */
+  /** The places in which this was readable. */
   placesOf(secret: string): string[] {
     const has = ({ texts }: { readonly texts: ReadonlySet<string> }): boolean =>
       [...texts].some((text) => text.includes(secret));
     return this.#seen.filter(has).map(({ what }) => `${secret} in ${what}`);
   }
 
-  /** How many pieces of debug output were seen. */
+  /** The number of debug lines. */
   get debugLines(): number {
     return this.#seen.filter(({ what }) => what === 'debug output').length;
   }
@@ -69,12 +69,12 @@ export class Instruments {
   }
 }
 
-/** Every text that code can reach from a value: names and values of all properties, also of those that are hidden. */
+/** Every text that code can reach from a value: names and values of all properties, including hidden ones. */
 export function textsIn(value: unknown, texts = new Set<string>(), known = new Set<object>()): Set<string> {
   if (typeof value === 'string') texts.add(value);
   if (value === null || (typeof value !== 'object' && typeof value !== 'function') || known.has(value)) return texts;
   known.add(value);
-  // What an AsyncLocalStorage keeps on a promise belongs to the code that runs, and is in no message.
+  // An AsyncLocalStorage's data on a promise belongs to the running code, and is in no message.
   if (value instanceof Promise) return texts;
   if (value instanceof Uint8Array) return texts.add(Buffer.from(value).toString('latin1'));
   if (value instanceof Map || value instanceof Set) textsIn([...value], texts, known);

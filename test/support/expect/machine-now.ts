@@ -1,6 +1,6 @@
 import { openSync, readSync } from 'node:fs';
 
-/** Where the clocks of this process are not those of the machine: see clock-shim.c. */
+/** The machine's time, if the clocks of this process are shifted: see clock-shim.c. */
 const shim = process.env['CLOCK_SHIM_FILE'];
 const file = shim === undefined ? undefined : openSync(shim, 'r');
 const behind = Buffer.alloc(8);

@@ -5,17 +5,17 @@ import type { ResourceNames } from '../../../lib/kernel/api/resource.js';
 import { machineNow } from './machine-now.js';
 import { SeededRandom } from '../world/seeded-random.js';
 
-/** How a test takes a resource: as a lock, or, where it says how many permits there are, as a semaphore. */
+/** Options to take a resource: as a semaphore if the number of permits is set, otherwise as a lock. */
 export interface TakeOptions extends LockOptions {
   permits?: number;
   count?: number;
 }
 
-/** One run of work under a lock of any mode. Its times are those of the machine's monotonic clock, the same in all processes. */
+/** One run of work under a lock of any mode. Its times are the machine's monotonic clock, the same in all processes. */
 export interface MixedSection {
   resources: readonly string[];
   mode: Lease['mode'];
-  /** How many permits of a semaphore it had; 1 in other modes. */
+  /** Its permits of a semaphore; 1 in other modes. */
   count: number;
   tokens: readonly number[];
   from: number;
@@ -30,7 +30,7 @@ export interface Way {
 
 export interface MixedWork {
   callers: number;
-  /** How often each caller works, or for how long after its first lease. */
+  /** The number of runs of each caller, or the time after its first lease. */
   times?: number;
   forMs?: number;
   /** Each caller chooses one of them each time, and any order of its resources. */
@@ -58,9 +58,9 @@ export async function workMixed(locks: LockClient, work: MixedWork): Promise<Mix
       const from = machineNow();
       startedAt = Math.min(startedAt, from);
       await nap(random);
-      // What is lost is no section any more: somebody else may have begun.
+      // A lost lease is no longer a section: another one may have begun.
       if (lease.isHeld()) sections.push(sectionOf(lease, from, options));
-      // Where Redis does not confirm it, it is sent again in the background.
+      // Without a confirmation by Redis, it is sent again in the background.
       await lease[Symbol.asyncDispose]();
     }
   };
@@ -74,7 +74,7 @@ export function sectionOf(lease: Lease, from: number, options: TakeOptions = {})
   return { resources, mode, count: options.count ?? 1, tokens, from, to: machineNow() };
 }
 
-/** What goes wrong between sections of one resource; nothing is as it should be. */
+/** Conflicts between sections of one resource; none if all is correct. */
 export function conflicts(sections: readonly MixedSection[], resource: string, permits = 1): string[] {
   const own = sections
     .filter(({ resources }) => resources.includes(resource))
@@ -94,7 +94,7 @@ export function conflicts(sections: readonly MixedSection[], resource: string, p
       const used = running.reduce((sum, { count }) => sum + count, 0);
       if (used > permits) found.push(`${used} of ${permits} permits`);
     }
-    // A writer comes after everybody before it, and everybody after a writer comes after it.
+    // A writer's token exceeds all earlier ones, and all later tokens exceed the writer's.
     if (section.token <= (isWriter ? largest : largestOfWriters)) found.push(`${section.mode}: token ${section.token}`);
     largest = Math.max(largest, section.token);
     if (isWriter) largestOfWriters = Math.max(largestOfWriters, section.token);
@@ -104,7 +104,7 @@ export function conflicts(sections: readonly MixedSection[], resource: string, p
   return found;
 }
 
-/** How many sections of a resource ran side by side at most. */
+/** The maximum number of concurrent sections of a resource. */
 export function mostAtOnce(sections: readonly MixedSection[], resource: string, mode: MixedSection['mode']): number {
   const own = sections.filter((section) => section.mode === mode && section.resources.includes(resource));
   const running = own.map(({ from }) => own.filter((other) => other.from <= from && other.to > from).length);

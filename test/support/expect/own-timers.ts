@@ -2,7 +2,7 @@ import { createHook } from 'node:async_hooks';
 
 interface OwnTimer {
   readonly ms: number;
-  /** Where it was made. */
+  /** The stack of its creation. */
   readonly stack: string;
 }
 
@@ -13,7 +13,7 @@ interface OwnTimer {
 export class OwnTimers implements Disposable {
   /** All that were made since. */
   readonly made: OwnTimer[] = [];
-  /** Those that are neither over nor cleared. Node tells a few turns later of those that are. */
+  /** Timers that are pending. Node reports the end of one a few turns late. */
   readonly left = new Map<number, OwnTimer>();
   readonly #hook = createHook({
     init: (id, type, _trigger, resource: { _onTimeout?: unknown; _idleTimeout?: number }) => {

@@ -1,9 +1,9 @@
 /** A promise whose state a test can look at without waiting for it. */
 export interface Tracked<T> {
   readonly state: 'pending' | 'fulfilled' | 'rejected';
-  /** What it was fulfilled with. @throws unless it is */
+  /** The result. @throws unless it is fulfilled */
   readonly value: T;
-  /** What it was rejected with; `undefined` unless it is. */
+  /** The reason of the rejection; `undefined` unless it is rejected. */
   readonly error: unknown;
 }
 

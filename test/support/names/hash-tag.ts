@@ -1,6 +1,6 @@
 /**
- * What of a key decides about its slot on a cluster, as the server finds it: what stands between the first `{` and the next `}`,
- * unless that is nothing; then it is the whole key. Keys with one tag share a slot.
+ * The part of a key that decides its slot on a cluster, computed like the server does: the text between the first `{`
+ * and the next `}`, or the whole key if that is empty. Keys with one tag share a slot.
  *
  * @see https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
  */

@@ -39,7 +39,7 @@ export const HOSTILE_NAMES: readonly string[] = [
   'x'.repeat(512),
 ];
 
-/** What our own keys, the patterns of SCAN, Lua, JavaScript, and terminals take for something else than text. */
+/** Texts with a special meaning in our own keys, patterns of SCAN, Lua, JavaScript, and terminals. */
 const PIECES = [
   ['{', '}', '{}', '}{', '{{', '}}', '}:', ':{'],
   ['%', '%7', '%7B', '%7b', '%7D', '%25', '%257B', '%00', '%0A', '%7F', '%c3%a9', 'B', 'D', '2', '5', '7', '0'],
@@ -77,7 +77,7 @@ const broken = fc
   .record({ before: ofPieces, half: fc.constantFrom('\ud800', '\udbff', '\udc00', '\udfff'), after: ofPieces })
   .map(({ before, half, after }) => before + half + after);
 
-/** Anything that somebody may call a resource. Some of it has to be refused. */
+/** Any name of a resource, including ones that must be refused. */
 export const hostileName: fc.Arbitrary<string> = fc.oneof(
   { weight: 20, arbitrary: base },
   { weight: 2, arbitrary: atTheLimit },
@@ -95,7 +95,7 @@ export const relatedNames: fc.Arbitrary<string[]> = fc
     return [...new Set(made)];
   });
 
-/** What a module accepts as `keyPrefix`, made of the same letters as our keys. */
+/** A valid `keyPrefix` of a module, made of the same letters as our keys. */
 export const keyPrefix: fc.Arbitrary<string> = fc.string({
   unit: fc.constantFrom(
     'lock',
@@ -120,8 +120,8 @@ export const keyPrefix: fc.Arbitrary<string> = fc.string({
 });
 
 /**
- * The `keyPrefix` of an ioredis client, which stands before ours and may be anything: a hash tag too. Only one that holds no
- * tag, `{}`, takes the keys of one resource apart, so nobody has a use for it.
+ * The `keyPrefix` of an ioredis client, which precedes ours and may be any text, even a hash tag. Only an empty tag,
+ * `{}`, would split the keys of one resource, so it is useless.
  */
 export const outerKeyPrefix: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: fc.constant('') },
@@ -133,7 +133,7 @@ export const outerKeyPrefix: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-/** Whether Redis can tell it from every other name: by what happens to it on the way, not by our own check. */
+/** Returns true if Redis can distinguish it from every other name, judging by its encoding and not by our own check. */
 export function canBeName(name: string): boolean {
   const bytes = Buffer.from(name);
   return bytes.length >= 1 && bytes.length <= 512 && bytes.toString() === name;

@@ -5,18 +5,18 @@ import { decodeResource, encodeResource, Keys } from '../../../lib/redis/keys.js
 import { hashTag } from './hash-tag.js';
 import { canBeName, HOSTILE_NAMES, hostileName, keyPrefix, outerKeyPrefix, relatedNames } from './hostile-names.js';
 
-/** What came of a run over names alone. */
+/** The results of a run over names alone. */
 export interface KeyFuzz {
-  /** How many names were tried, and how many of them refused. */
+  /** The number of names tried, and of those refused. */
   names: number;
   refused: number;
-  /** How many different keys they had. */
+  /** The number of different keys. */
   keys: number;
-  /** What went wrong; with the seed and the path that show it again. */
+  /** The failures, with the seed and path that reproduce them. */
   violations: string[];
 }
 
-/** Who has which key. */
+/** The owner of each key. */
 class KeyLedger {
   readonly #owners = new Map<string, string>();
 
@@ -44,7 +44,7 @@ export function fuzzKeys(names: number, seed: number, keysOf = (prefix: string) 
   const world = fc.record({ outer: outerKeyPrefix, prefix: keyPrefix, related: relatedNames, tick: hostileName });
   const property = fc.property(world, ({ outer, prefix, related, tick }) => {
     const keys = keysOf(outer + prefix);
-    // Where somebody's own prefix has braces it may look like our keys; under one prefix it has no chance to.
+    // A foreign prefix with braces may look like our keys; a single prefix cannot.
     const ledger = /[{}]/.test(outer) ? new KeyLedger() : everywhere;
     ledger.enter(keys.fence(keys.lock('any')), keys.prefix, 'fence');
     for (const name of related) {

@@ -44,7 +44,7 @@ export class Marker {
     return Buffer.from(requestOf(this.#name));
   }
 
-  /** What Redis replied before it came to the marker, and after; undefined as long as it has not. */
+  /** The replies before the marker, and after; `undefined` until it has arrived. */
   split(replies: Buffer): { before: Buffer; after: Buffer } | undefined {
     const at = replies.indexOf(this.#name);
     const end = replies.indexOf('\r\n', at);
@@ -53,13 +53,13 @@ export class Marker {
   }
 }
 
-/** Whether the last of these replies is an error. */
+/** Returns true if the last of these replies is an error. */
 export function endsWithError(replies: Buffer): boolean {
   const start = replies.lastIndexOf('\r\n', -3);
   return replies[start < 0 ? 0 : start + 2] === '-'.charCodeAt(0);
 }
 
-/** Where the request that begins here ends; undefined when it is not complete. */
+/** The end of the request that begins here; `undefined` if it is incomplete. */
 function endOfRequest(bytes: Buffer, from: number): number | undefined {
   if (from >= bytes.length) return undefined;
   if (bytes[from] !== '*'.charCodeAt(0)) return bytes.length;

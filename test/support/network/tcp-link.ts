@@ -19,7 +19,7 @@ export interface Refusing {
   refuse(): string;
 }
 
-/** What a link asks the network that it is a part of. */
+/** The callbacks of a link to its network. */
 export interface Network {
   readonly delayMs: number;
   refusalOf(request: Buffer, link: Link): string | undefined;
@@ -86,7 +86,7 @@ export class Link {
     this.#network.ended(this);
   }
 
-  /** Both ends are told that the connection is broken (RST), which is an error and not an end. */
+  /** Resets both ends (RST), which is an error and not an end. */
   reset(): void {
     this.#client.resetAndDestroy();
     this.#server.resetAndDestroy();

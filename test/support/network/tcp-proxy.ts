@@ -6,9 +6,9 @@ import { type Connections, type Direction, Link, type Network, type Refusing, ty
 
 export type { Connections };
 
-/** What becomes of a command that is refused, see {@link TcpProxy.refuse}. */
+/** The effect of refusing a command, see {@link TcpProxy.refuse}. */
 export interface Refusal {
-  /** How often it was refused. */
+  /** The number of refusals. */
   readonly count: number;
   /** From now on, Redis gets it. */
   allow(): void;
@@ -16,7 +16,7 @@ export interface Refusal {
 
 /** A network between a client and Redis that can be slow, silent in one direction, lossy, or cut. */
 export class TcpProxy implements AsyncDisposable, Network {
-  /** How much later bytes arrive, each way. */
+  /** The delay of bytes, each way. */
   delayMs = 0;
   readonly #targetPort: () => number;
   readonly #server: Server;
@@ -59,22 +59,22 @@ export class TcpProxy implements AsyncDisposable, Network {
   }
 
   /**
-   * Loses every byte, both ways, until {@link heal}. Then the connections that lost some are reset: TCP has no other
-   * way to go on, which is why what is lost is never just a part of what was sent.
+   * Drops every byte, both ways, until {@link heal}. Then resets the connections that lost some: TCP can't continue
+   * otherwise, and so never loses just a part of a stream.
    */
   dropAll(which: Connections = 'all'): void {
     this.#dropping = which;
   }
 
   /**
-   * The connections of now lose every byte from now on, both ways, and nothing tells them: as behind a firewall that has
-   * forgotten them. New ones are well. {@link heal} resets those that have lost some.
+   * Silently drops every byte of the current connections, both ways, like a firewall that has forgotten them. New ones
+   * work. {@link heal} resets those that have lost some.
    */
   forget(which: Connections = 'all'): void {
     for (const link of this.#of(which)) link.loseAll();
   }
 
-  /** Ends what lasts. Replies that were still to be lost, and scripts to be replayed, no longer are: nobody is told. */
+  /** Ends lasting faults. Pending losses of replies and replays of scripts are cancelled silently. */
   heal(): void {
     this.#held.clear();
     this.#losses.clear();
@@ -141,8 +141,8 @@ export class TcpProxy implements AsyncDisposable, Network {
   }
 
   /**
-   * When the next connection is made, Redis gets the last script that it was sent once more, on a connection of its own
-   * whose replies nobody reads. Resolves when it has executed it.
+   * Replays the last script to Redis when the next connection is made, on a connection of its own whose replies are
+   * discarded. Resolves when Redis has executed it.
    */
   replayOnReconnect(): Promise<void> {
     return new Promise((done) => (this.#replayed = done));

@@ -15,7 +15,7 @@ import { BROWSER, findTools } from './toolchain.mjs';
 /**
  * @param {readonly string[]} args further ones for Chromium
  * @returns {Promise<Browser>}
- * @throws Error that says how to install one
+ * @throws Error with instructions to install one
  */
 export async function launchBrowser(args = []) {
   const [program] = findTools([BROWSER]);

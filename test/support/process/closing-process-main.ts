@@ -1,4 +1,5 @@
-// What closing-process.ts starts: an application of its own process, which says what it has left open when it has closed.
+// The program of closing-process.ts: an application in a process of its own, which reports the handles left open after
+// its close.
 import 'reflect-metadata';
 import { createHook } from 'node:async_hooks';
 import { Module } from '@nestjs/common';

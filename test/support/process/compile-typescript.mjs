@@ -1,4 +1,4 @@
-/** What the compiler is told, also by Jest. Nest needs the metadata of decorators. */
+/** The compiler options, shared with Jest. Nest needs the metadata of decorators. */
 export const COMPILER_OPTIONS = {
   jsc: {
     parser: { syntax: 'typescript', decorators: true },
@@ -17,7 +17,7 @@ export const COMPILER_OPTIONS = {
  * @returns {Promise<string>} the same as an ES module
  */
 export async function compileTypescript(text, filename) {
-  // Whoever finds everything compiled does without the compiler.
+  // Loaded lazily, because with a full cache no compiler is needed.
   const { transform } = await import('@swc/core');
   const { code } = await transform(text, { ...COMPILER_OPTIONS, filename });
   return code;

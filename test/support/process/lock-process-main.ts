@@ -1,4 +1,4 @@
-// What runs in a LockProcess (lock-process.ts).
+// The program of a LockProcess (lock-process.ts).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -22,7 +22,7 @@ import { SlowClock } from '../world/slow-clock.js';
 import { machineNow } from '../expect/machine-now.js';
 import { type MixedSection, type MixedWork, take, type TakeOptions, workMixed } from '../expect/mixed-sections.js';
 
-/** What a lease says of itself. */
+/** The state of a lease. */
 export interface LeaseView {
   isHeld: boolean;
   aborted: boolean;
@@ -30,10 +30,10 @@ export interface LeaseView {
   fencingToken: number;
 }
 
-/** One run of work under the lock. Its times are those of the machine's monotonic clock, the same in all processes. */
+/** One run of work under the lock. Its times are the machine's monotonic clock, the same in all processes. */
 export interface Section {
   fencingToken: number;
-  /** What it found in the file that it works on. */
+  /** The value in the file before its write. */
   value: number;
   from: number;
   to: number;
@@ -43,19 +43,19 @@ export interface FileWork {
   callers: number;
   times?: number;
   forMs?: number;
-  /** How many sections of all processes there are at least, however long that takes. */
+  /** The minimum number of sections of all processes, however long they take. */
   least?: number;
   options?: LockOptions;
 }
 
-/** What became of a lock that was held for as long as the test wanted. */
+/** The end of a lock that was held until the test released it. */
 export interface HoldReport {
   fencingToken: number;
   /** The first and the last time that the lease was seen to be held, on the machine's monotonic clock. */
   from: number;
   to: number;
   reason: string | undefined;
-  /** Writes with its token to a witness that refuses those with a smaller one than it has seen. */
+  /** Writes with its token to a witness that refuses tokens smaller than the largest so far. */
   whileHeld: Writes;
   afterLoss: Writes;
   releaseError: string | undefined;
@@ -79,7 +79,7 @@ let jobs: RedisJobStore;
 let redisUrl: string;
 let notebook: Redis | undefined;
 const leases = new Map<string, Lease>();
-/** How to end the holds that the test ends. */
+/** Callbacks that end the holds of a test. */
 const letGo = new Map<string, () => void>();
 
 const verbs = {
@@ -186,8 +186,8 @@ const verbs = {
   },
 
   /**
-   * Checks that it holds the lock, then writes under a guard and to a plain key. `pause` stops the whole process in between:
-   * it goes on with what it has just checked.
+   * Checks that it holds the lock, then writes under a guard and to a plain key. `pause` stops the whole process in
+   * between, so that it acts on the earlier check.
    */
   async checkAndWrite(resource: string, pause: boolean): Promise<{ guarded: string; unguarded: string }> {
     const redis = new Redis(redisUrl);
@@ -227,8 +227,8 @@ const verbs = {
   },
 
   /**
-   * Each caller adds 1 to the number in a file so many times, or until the time is over. Nothing but the lock protects the
-   * file. Gives what was found there each time.
+   * Each caller adds 1 to the number in a file, a number of times or until the time is up. Only the lock protects the
+   * file. Returns the values read.
    */
   async countInFile(resource: string, file: string, work: FileWork): Promise<Section[]> {
     const { callers, times = Infinity, forMs = Infinity, least = 0, options } = work;
@@ -253,8 +253,8 @@ const verbs = {
   },
 
   /**
-   * Holds the lock until it is told to let go, and writes to the witness all the time, carelessly: also when it has lost
-   * the lock, then at least once. Answers when it is told to let go.
+   * Holds the lock until released by the test, and keeps writing to the witness carelessly: even after it has lost the
+   * lock, then at least once. Returns after the release.
    */
   async hold(resource: string, options?: TakeOptions): Promise<HoldReport> {
     const redis = new Redis(redisUrl);
@@ -271,7 +271,7 @@ const verbs = {
       const wasHeld = lease.isHeld();
       if (wasHeld) report.to = at;
       const accepted = await redis.eval(WITNESS, 2, `${resource}-witness`, `${resource}-log`, fencingToken);
-      // Lost in between: nobody knows which of the two it was.
+      // Lost in between: the write may have been before or after it.
       if (wasHeld !== lease.isHeld()) continue;
       (wasHeld ? report.whileHeld : report.afterLoss)[accepted === 1 ? 'accepted' : 'refused']++;
     }
@@ -282,8 +282,8 @@ const verbs = {
   },
 
   /**
-   * Renders a page for a request, where only the newest request counts. Notes in the list `log` when it begins, stores and
-   * ends, and stores the number of the request. Says what became of it.
+   * Renders a page for a request, where only the newest request counts. Adds the start, the store and the end to the
+   * list `log`, stores the number of the request, and returns the outcome.
    */
   async render(page: string, request: number, forMs: number): Promise<string> {
     const redis = (notebook ??= new Redis(redisUrl));

@@ -5,7 +5,7 @@ import { programOf } from './program.js';
 
 const main = programOf(new URL('lock-process-main.ts', import.meta.url));
 
-/** A process of its own that locks what it is told to, and can be stopped and killed. */
+/** A process of its own that locks on command, and can be stopped and killed. */
 export class LockProcess {
   readonly child: ChildProcess;
   /** As it stands in the queue and in the lock. */
@@ -82,7 +82,7 @@ export class LockProcess {
   }
 }
 
-/** Starts lock processes, and kills those that still run after each test. */
+/** Starts lock processes, and kills the remaining ones after each test. */
 export function useProcesses(
   url: () => string | readonly string[],
   program?: string,

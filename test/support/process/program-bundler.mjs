@@ -6,7 +6,7 @@ import { context } from 'esbuild';
 import { compileTypescript } from './compile-typescript.mjs';
 import { publishFile } from './publish-file.mjs';
 
-/** What Nest loads if it is there. It would bring a second Nest with it: the one that is not in the bundle. */
+/** Optional packages of Nest. They would load a second Nest, outside of the bundle. */
 const EXTERNAL = [
   '@nestjs/microservices',
   '@nestjs/websockets',
@@ -46,7 +46,7 @@ const bundler = await context({
   format: 'esm',
   target: 'node20',
   external: EXTERNAL,
-  // What is published has few files, of which none can be replaced alone.
+  // The published files are few, and none can be replaced alone.
   alias: variants.some(({ file }) => file) ? { 'nestjs-redis-lock': MODULES } : {},
   // Without the paths of tsconfig.json: the package is what is built.
   tsconfigRaw: {},

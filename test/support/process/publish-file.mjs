@@ -2,7 +2,7 @@ import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Writes a file, and its folder. Whoever writes or reads the same at the same time sees all of it or nothing.
+ * Writes a file, and its folder, atomically: concurrent readers and writers see all of it or nothing.
  *
  * @param {string} path
  * @param {string | Uint8Array} content

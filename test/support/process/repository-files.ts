@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { root } from '../../../scripts/setup.mjs';
 
 /**
- * The files of the repository, also those that are not committed yet.
+ * The files of the repository, including uncommitted ones.
  *
  * @param patterns of Git; without one, all files
  */

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { programOf } from './program.js';
 
-/** How a process ended, and what it printed. */
+/** The end of a process, and its output. */
 export interface Ended {
   /** `null`: it was killed, because it did not end by itself. */
   readonly code: number | null;
@@ -14,7 +14,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** How long a process may live after its last output. */
+/** The time that a process may live after its last output. */
 const END_WITHIN_MS = 5_000;
 
 /**

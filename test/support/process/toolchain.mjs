@@ -83,11 +83,11 @@ export const PROMETHEUS = {
 export const PROMTOOL = { ...PROMETHEUS, name: 'promtool', programs: ['promtool'] };
 
 /**
- * The program to use for each tool, in their order.
+ * The program for each tool, in their order.
  *
  * @param {readonly Tool[]} tools
  * @param {Record<string, string | undefined>} [env]
- * @throws Error that says what is missing and how to install it: a test installs nothing. `.ci/all` does
+ * @throws Error with the missing tool and how to install it: a test installs nothing. `.ci/all` does
  */
 export function findTools(tools, env = process.env) {
   const works = (program, flag) => spawnSync(program, [flag], { stdio: 'ignore', env }).status === 0;

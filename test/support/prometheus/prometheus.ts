@@ -7,7 +7,7 @@ import { findTools, PROMETHEUS } from '../process/toolchain.mjs';
 import { PipedServer } from '../server/piped-server.js';
 
 export interface PrometheusOptions {
-  /** What is scraped: `http://127.0.0.1:3000`, always at `/metrics`. */
+  /** Addresses to scrape: `http://127.0.0.1:3000`, always at `/metrics`. */
   readonly targets: readonly string[];
   readonly scrapeMs?: number;
   /** Files with rules. */
@@ -128,7 +128,7 @@ export class Prometheus {
     await this.server.stop();
   }
 
-  /** Whether it is ready, and is the one with these data: another server could have won a race for the port. */
+  /** Returns true if it is ready and has these data: another server could have won a race for the port. */
   private async serves(data: string): Promise<boolean> {
     try {
       if (!(await fetch(`${this.url}/-/ready`, { signal: AbortSignal.timeout(SCRAPE_MS) })).ok) return false;

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { eventually } from '../expect/eventually.js';
 
-/** How long a fault may keep an admin command from being executed. */
+/** The time for which a fault may delay an admin command. */
 const PATIENCE_MS = 30_000;
 
 /** A client of the harness itself: the default user, with all rights. It survives restarts and prints nothing. */
@@ -21,7 +21,7 @@ export function connectAdmin(port: number, options: RedisOptions = {}): Redis {
   return client;
 }
 
-/** Repeats a command until Redis takes it: meanwhile it may be busy, load its data, or be gone. */
+/** Repeats a command until Redis accepts it: Redis may be busy, loading its data, or down. */
 export function insist<T>(command: () => Promise<T>): Promise<T> {
   return eventually(command, PATIENCE_MS);
 }

@@ -12,7 +12,7 @@ import { listenTogether } from '../world/listen-together.js';
 import { instancesOf } from './instances-of.js';
 import { lockConnection } from './lock-user.js';
 
-/** What one process of an application would have: a lock client on connections of its own. */
+/** The locks of one application process: a lock client on connections of its own. */
 export interface LockInstance {
   readonly instanceId: string;
   readonly locks: LockClient;
@@ -29,7 +29,7 @@ export interface LockInstanceOptions {
   restartQuarantineMs?: number;
   suspiciousNames?: 'refuse' | 'allow';
   warn?: (line: string) => void;
-  /** How long to wait for the connections; 0 for a Redis that is down. */
+  /** The time to wait for the connections; 0 for a Redis that is down. */
   patienceMs?: number;
 }
 
@@ -93,7 +93,7 @@ export function useAdmin(url: () => string): () => Redis {
   return () => admin;
 }
 
-/** How often each command was called since {@link resetCounts}, those inside scripts too. */
+/** The number of calls of each command since {@link resetCounts}, including those in scripts. */
 export async function commandCounts(admin: Redis): Promise<Record<string, number>> {
   const lines = (await admin.info('commandstats')).matchAll(/^cmdstat_(\w+):calls=(\d+)/gm);
   return Object.fromEntries([...lines].map(([, name, calls]) => [name, Number(calls)]));
@@ -119,7 +119,7 @@ export async function untilQueued(
   await eventually(async () => expect(instancesOf((await witness.store.inspect(resource)).waiters)).toEqual(ids));
 }
 
-/** No key but the fence's, and no inbox but of those who live. */
+/** Expects no key but the fence's, and no inbox except of live instances. */
 export async function expectNothingLeft(admin: Redis, ...live: LockInstance[]): Promise<void> {
   const inboxes = live.map(({ store }) => `lock:inbox:${store.clientId}`).sort();
   await eventually(async () => {

@@ -31,7 +31,7 @@ export function asDocumentedUser<C extends RedisConnectionOption>(connection: C)
   return { ...options, username, password } as C;
 }
 
-/** How a test connects its locks; see {@link LOCKS_AS_USER}. */
+/** Returns a test's connection for locks; see {@link LOCKS_AS_USER}. */
 export function lockConnection<C extends RedisConnectionOption>(connection: C): C {
   return LOCKS_AS_USER ? asDocumentedUser(connection) : connection;
 }

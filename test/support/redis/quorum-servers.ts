@@ -16,7 +16,7 @@ export function useServers(count: number): () => RedisServer[] {
   return () => servers;
 }
 
-/** The options of the module, with those of the quorum beside the others. */
+/** The options of the module, with those of the quorum at the same level. */
 interface QuorumTuning extends Omit<RedisLockModuleSettings, 'connection' | 'quorum' | 'store'> {
   readonly fencing?: boolean;
   readonly nodeTimeoutMs?: number;
@@ -33,7 +33,7 @@ export function useQuorum(
   return async ({ fencing, nodeTimeoutMs, ...options } = {}, urls) => {
     const connections = urls ?? servers().map(({ url }) => lockConnection(url));
     const quorum = { connections, ...(fencing && { fencing }), ...(nodeTimeoutMs && { nodeTimeoutMs }) };
-    // The servers have just been started, and have forgotten nothing that anybody holds.
+    // The servers have just been started, and have no leases to forget.
     const resolved = resolveModuleOptions({ quorum, shutdown: { drainMs: 0 }, restartQuarantineMs: 0, ...options });
     const service = await createLockService(resolved);
     running.push(service);

@@ -5,7 +5,7 @@ import { SLOTS, slotOf } from '../../../lib/redis/topology/slot.js';
 import { eventually } from '../expect/eventually.js';
 import { type RedisServer, type RedisServerOptions, startRedis } from './redis-server.js';
 
-/** Long for a fail-over, so that a busy machine does not cause one; a test that wants one says so. */
+/** Long, so that a busy machine does not cause a failover; a test that wants one sets it. */
 const NODE_TIMEOUT_MS = 15_000;
 const PATIENCE_MS = 45_000;
 
@@ -14,7 +14,7 @@ export interface RedisClusterOptions {
   primaries?: number;
   /** Of each primary. @default 0 */
   replicas?: number;
-  /** After so long a silence a node counts as down. @default 15000 */
+  /** A silent node counts as down after this time. @default 15000 */
   nodeTimeoutMs?: number;
   /** Further options of each redis-server. */
   args?: string[];
@@ -27,7 +27,7 @@ export class ClusterNode {
 
   constructor(
     readonly server: RedisServer,
-    /** How the others call it. */
+    /** Its id in the cluster. */
     readonly id: string,
   ) {
     this.admin = new Redis(server.port, { maxRetriesPerRequest: 0, retryStrategy: () => 20, disconnectTimeout: 0 });
@@ -69,7 +69,7 @@ export class RedisCluster implements AsyncDisposable {
     return cluster;
   }
 
-  /** What an application gives to the lock module. */
+  /** The connection for the lock module. */
   get connection(): ClusterConnectionOptions {
     return { cluster: this.nodes.map(({ server }) => server.url) };
   }
@@ -173,7 +173,7 @@ export class RedisCluster implements AsyncDisposable {
   }
 }
 
-/** What a node says about all of them; nothing if it does not run. */
+/** A node's view of all nodes; `undefined` if it does not run. */
 async function viewOf({ admin, id }: ClusterNode) {
   const text = (await admin.call('CLUSTER', 'NODES').catch(() => '')) as string;
   if (text === '') return undefined;

@@ -5,7 +5,7 @@ import { connectAdmin } from './admin-client.js';
 
 /** For a primary: a replica that comes has everything at once, and not only after the usual 5 s. */
 export const SYNC_AT_ONCE = ['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'];
-/** Nobody listens there. */
+/** A port without a server. */
 const NOWHERE = 1;
 /** Until the primary is killed. */
 const HOLD_WRITES_MS = 60_000;

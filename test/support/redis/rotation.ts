@@ -3,13 +3,13 @@ import type { RedisCredentials } from '../../../lib/redis/connection/credentials
 
 const USER = 'rotating';
 
-/** A user of some servers whose password changes, as that of a cloud does. */
+/** A user of some servers whose password rotates, as in a managed cloud service. */
 export class Rotation {
-  /** What the provider has returned. */
+  /** The results of the provider. */
   readonly returned: string[] = [];
   #password = 'secret-0';
   #changes = 0;
-  /** How long a password is accepted after the provider has returned it, at least. */
+  /** The minimum validity of a password after the provider has returned it. */
   lifeMs: number | undefined;
 
   constructor(private readonly admins: readonly Redis[]) {}
@@ -40,7 +40,7 @@ export class Rotation {
     for (const admin of this.admins) await admin.call('CLIENT', 'KILL', 'USER', USER);
   }
 
-  /** How often a password was shown that Redis did not accept. */
+  /** The number of logins with a password that Redis did not accept. */
   async refused(): Promise<number> {
     const logs = await Promise.all(this.admins.map((admin) => admin.call('ACL', 'LOG') as Promise<unknown[][]>));
     return logs.flat().filter((entry) => entry[entry.indexOf('reason') + 1] === 'auth').length;

@@ -8,7 +8,7 @@ import { ReplicatedRedis } from './replicated-redis.js';
 
 /** As the sentinels call the primary. */
 const NAME = 'locks';
-/** After so long a silence the primary counts as down. Otherwise long: a busy machine must not cause a fail-over. */
+/** A silent primary counts as down after this time. Usually long: a busy machine must not cause a failover. */
 const DOWN_AFTER_MS = { failOver: 300, usual: 60_000 };
 const CONFIG = (port: number, password: string | undefined): string => `
 ${password === undefined ? '' : `requirepass ${password}`}
@@ -16,7 +16,7 @@ sentinel monitor ${NAME} 127.0.0.1 ${port} 1
 sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS.usual}
 sentinel failover-timeout ${NAME} 5000
 `;
-/** It looks at its servers more often, and is not confused by a machine that stood still for a moment. Since Redis 7. */
+/** Makes it check its servers more often, and tolerate a short stall of the machine. Since Redis 7. */
 const ATTENTION = ['info-period', '200', 'tilt-trigger', '20000', 'tilt-period', '1000'];
 /** It makes an old primary that lives a replica when it has seen it as a primary for four such periods: usually after 8 s. */
 const DEMOTION_PERIOD_MS = { soon: 100, later: 60_000 };
@@ -26,24 +26,24 @@ const LAG_MS = 300;
 const PATIENCE_MS = 30_000;
 
 export interface FailOver {
-  /** Whether the new primary lacks the last writes of the old one. */
+  /** `true` if the new primary lacks the last writes of the old one. */
   lagging: boolean;
-  /** What is done in the last moment before the primary dies, when nothing reaches the replica any more. Only where it lags. */
+  /** Called right before the primary dies, when no data reaches the replica any more. Only with `lagging`. */
   lastWords?: () => Promise<unknown>;
 }
 
 export interface SentinelSetOptions {
-  /** What a client has to tell the sentinel. */
+  /** The password for the sentinel. */
   sentinelPassword?: string;
-  /** Where the locks are, and {@link SentinelSet.admin}. @default 0 */
+  /** The database of the locks and of {@link SentinelSet.admin}. @default 0 */
   database?: number;
-  /** What the user needs beside what the documentation says of every Redis. */
+  /** Additional rights of the user, beyond the documented ones. */
   rights?: readonly string[];
 }
 
 /** A primary, its replica, and a sentinel, which makes the replica the primary when that dies. */
 export class SentinelSet implements AsyncDisposable {
-  /** After so long a silence the sentinel begins the fail-over. */
+  /** The silence after which the sentinel begins the failover. */
   static readonly downAfterMs = DOWN_AFTER_MS.failOver;
   readonly user = documentedUser();
   readonly #sentinel: RedisServer;
@@ -79,7 +79,7 @@ export class SentinelSet implements AsyncDisposable {
     return set;
   }
 
-  /** What an application gives to the lock module as `connection`. */
+  /** The `connection` for the lock module. */
   get connection(): RedisOptions {
     const { sentinelPassword, database } = this.options;
     return {
@@ -116,7 +116,7 @@ export class SentinelSet implements AsyncDisposable {
       await insist(() => old.holdWrites());
       await next.untilCaughtUp(old);
     }
-    // Not before: where the machine stands still for so long, the sentinel would take it for dead while it lives.
+    // Only now: if the machine stalled for this time, the sentinel would count a live primary as down.
     await this.#downAfter(DOWN_AFTER_MS.failOver);
     const from = performance.now();
     await old.kill();
@@ -134,10 +134,10 @@ export class SentinelSet implements AsyncDisposable {
   }
 
   /**
-   * SENTINEL FAILOVER: the replica becomes the primary while the old one lives, and goes on as a primary until the sentinel
-   * gets round to it. Resolves when the old one is the replica.
+   * SENTINEL FAILOVER: the replica becomes the primary while the old one lives and still acts as a primary, until the
+   * sentinel demotes it. Resolves when the old one is the replica.
    *
-   * @param meanwhile what is done while there are two of them
+   * @param meanwhile called while there are two of them
    */
   async switchOver(meanwhile: (old: Redis, next: Redis) => Promise<unknown> = async () => {}): Promise<void> {
     const [old, next] = [this.#primary, this.#replica];

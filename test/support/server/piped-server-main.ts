@@ -1,4 +1,4 @@
-// Starts a server that has a folder, says where it is, and is killed by the test.
+// Starts a server with a folder, prints its path, and runs until the test kills it.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -4,11 +4,11 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface PipedServerOptions {
-  /** What is run, without a shell. */
+  /** The command, run without a shell. */
   readonly command: readonly [program: string, ...args: string[]];
   /** Its working folder, which has its log and is removed at the end. */
   readonly folder: string;
-  /** What asks it to end. It is killed 2 s later. */
+  /** The signal to end it. It is killed 2 s later. */
   readonly signal: 'QUIT' | 'TERM';
   /** Whose process it is. undefined: this process's user. */
   readonly user?: { readonly uid: number; readonly gid: number };

@@ -11,21 +11,21 @@ import { SimulatedCall } from './simulated-call.js';
 import { TokenOrder } from './growing-tokens.js';
 import { isExcluding, ValidLeases } from './valid-leases.js';
 
-/** How much later than its `waitMs` a call may end: for the timers of a clock that ticks in whole milliseconds. */
+/** The allowed delay of a call's end after its `waitMs`, for a clock that ticks in whole milliseconds. */
 const LATENESS_MS = 5;
 const TOKENS_PER_TICK = 32;
 
-/** What happened in a simulation, and what is wrong with it. Whatever is wrong is thrown, where it is noticed. */
+/** The events of a simulation, and its checks. Violations are thrown as soon as they are noticed. */
 export class ContentionHistory {
   readonly calls: SimulatedCall[] = [];
-  /** What they are about. */
+  /** All resources of the plan. */
   readonly #resources = new Set<string>();
   readonly holds = new Set<Hold>();
   readonly #tokens = new TokenOrder();
   readonly #minimums = new KeptMinimums();
   /** When the first lease of a store lease began, by its tick. */
   readonly #storeLeases = new Map<number, number>();
-  /** The ticks of what an operator has ended: those who hold it learn that later, and are wrong meanwhile. */
+  /** The ticks of leases that an operator has ended: their holders learn about it later, and are wrong until then. */
   readonly #forced = new Set<number>();
   /** The most permits that semaphores had, by resource. */
   readonly #permits = new Map<string, number>();
@@ -44,12 +44,12 @@ export class ContentionHistory {
     }
   }
 
-  /** How many leases with a minimum were released. */
+  /** The number of released leases with a minimum. */
   get kept(): number {
     return this.#minimums.kept;
   }
 
-  /** How many were granted. */
+  /** The number of granted leases. */
   get leases(): number {
     return this.calls.filter(({ leases }) => leases.length > 0).length;
   }
@@ -147,7 +147,7 @@ export class ContentionHistory {
     }
   }
 
-  /** Where nothing is lost on the way, a process has one place in a queue, but for what it is withdrawing. */
+  /** On a lossless network, a process has one place in a queue, besides places that it is withdrawing. */
   checkPlaces(): void {
     for (const resource of this.#resources) {
       const waiters = this.world.server.listWaiters(resource);
@@ -160,7 +160,7 @@ export class ContentionHistory {
     }
   }
 
-  /** Where nothing is lost on the way, nothing is left to expire, but what somebody left on purpose. */
+  /** On a lossless network, nothing is left to expire, except leases abandoned on purpose. */
   checkNothingIsLeftByTheLiving(): void {
     const isLeft = ({ instance, plan }: SimulatedCall) => plan.isForgotten || instance.clock.isDead;
     for (const resource of this.#resources) {
@@ -170,7 +170,7 @@ export class ContentionHistory {
     }
   }
 
-  /** Not while its process stands still; and when that goes on, it may look at other things first. */
+  /** A blocked process cannot ask; after it resumes, it may handle other events first. */
   #canAsk({ owner }: Hold): boolean {
     const { clock } = this.instances.find(({ store }) => owner.id.startsWith(`${store.instanceId}/`))!;
     return clock.isAwake && clock.wokeAt < this.world.clock.now();

@@ -9,9 +9,9 @@ export interface CallPlan {
   readonly resources: readonly string[];
   readonly kind: 'acquire' | 'using' | 'tryAcquire' | 'poll';
   readonly options: LockOptions;
-  /** What it wants of a semaphore; a lock where that is not set. */
+  /** Its semaphore permits; `undefined` for a lock. */
   readonly permits: { readonly count: number; readonly total: number } | undefined;
-  /** How long the section under the lock takes. */
+  /** The duration of the section under the lock. */
   readonly sectionMs: number;
   /** The caller gives up after this. */
   readonly abortMs: number | undefined;
@@ -25,7 +25,7 @@ export interface CallPlan {
   readonly isForgotten: boolean;
 }
 
-/** Something that happens to a process, or that somebody does there. */
+/** An event in a process, or an action of its users. */
 export interface Incident {
   readonly at: number;
   readonly on: number;
@@ -37,13 +37,13 @@ export interface SimulationPlan {
   readonly seed: number;
   readonly instances: number;
   readonly network: NetworkOptions;
-  /** Whether all resources are on one server, or each on a node of its own. */
+  /** `true` if each resource is on a node of its own, otherwise all are on one server. */
   readonly isCluster: boolean;
   readonly calls: readonly CallPlan[];
   readonly incidents: readonly Incident[];
 }
 
-/** What is meant to be a semaphore. */
+/** The resource that is a semaphore. */
 export const SEMAPHORE = 'permits';
 /** No minimum is longer. */
 export const MAX_MIN_HOLD_MS = 200;

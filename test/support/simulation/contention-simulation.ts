@@ -22,13 +22,13 @@ import { Network, ProcessClock } from './simulated-process.js';
 export interface SimulatedInstance extends Instance {
   readonly clock: ProcessClock;
   readonly network: Network;
-  /** What its events add up to. */
+  /** The totals of its events. */
   readonly counts: EventCounts;
 }
 
 /**
- * How long after the last call everything must have ended: waiters without a limit of their own, too. Of those before them
- * some may have to expire, one after another; where nothing is lost, none has to.
+ * The time after the last call by which everything must have ended, including waiters without a limit. Some of those
+ * before them may have to expire, one after another; on a lossless network, none has to.
  */
 const PATIENCE_MS = {
   inOrder: 40 * MAX_LEASE_MS,
@@ -127,7 +127,7 @@ export class ContentionSimulation {
       await locks.using(options, async (lease) => {
         call.granted(partsOf(lease));
         await pass(half);
-        // Enters once more; where the lease is exclusive, or is lost, that is refused.
+        // Re-enters; refused if the lease is exclusive or lost.
         const mode = plan.options.mode === 'write' && Number.isInteger(half) ? 'read' : plan.options.mode;
         const again = locks.using({ ...options, waitMs: 0, mode }, (inner) => call.entered(partsOf(inner)));
         await again.catch(() => {});
@@ -142,7 +142,7 @@ export class ContentionSimulation {
     if (plan.isForgotten && options.watchdog === false) return;
     await pass(half);
     if (extendMs !== undefined) lease.extend(extendMs).catch(() => {});
-    // Not both at once: where replies change places too, nobody knows which of them came first.
+    // Not both at once: if replies can be reordered, their order is unknown.
     else if (plan.isDowngraded) lower(plan, lease).catch(() => {});
     await pass(half);
     await lease.release().catch(() => {}); // told to the observers
@@ -207,7 +207,7 @@ function locksOf({ locks }: SimulatedInstance, { permits, resources }: CallPlan)
   };
 }
 
-/** What strategies throw: an error that they share, and what is no error. */
+/** Values thrown by strategies: a shared error, and values that are no errors. */
 const FAULTS: readonly unknown[] = [new TypeError('no such setting'), 'no such setting', undefined];
 
 function strategyOf({ throwsAfter = Infinity, at }: CallPlan): RetryStrategy {
@@ -220,7 +220,7 @@ function strategyOf({ throwsAfter = Infinity, at }: CallPlan): RetryStrategy {
   };
 }
 
-/** Whether this is what the strategy of the call has thrown. */
+/** Returns true if the strategy of the call threw this. */
 function isThrownBy({ kind, throwsAfter, at }: CallPlan, error: unknown): boolean {
   return kind === 'poll' && throwsAfter !== undefined && error === FAULTS[at % FAULTS.length];
 }

@@ -2,22 +2,22 @@ import type { LockEvent } from '../../../lib/kernel/events/events.js';
 import type { LockObservers } from '../../../lib/kernel/events/observers.js';
 
 /**
- * What a metric keeps of the events alone, as docs/reference/events.md says: leases held, and calls that wait. By
- * service, mode and group, because a count that goes up in one series and down in another is wrong in both.
+ * A metric computed from the events alone, as in docs/reference/events.md: leases held, and waiting calls. By service,
+ * mode and group, because a count that goes up in one series and down in another is wrong in both.
  */
 export class EventCounts {
   readonly #counts = new Map<string, number>();
-  /** How many leases, and how many waits, have begun. */
+  /** The number of leases and of waits that have begun. */
   readonly begun = { held: 0, waiting: 0 };
 
   constructor(observers: LockObservers) {
     observers.add((event) => this.#count(event));
   }
 
-  /** What no count may ever be. An observer cannot throw. */
+  /** Impossible counts, collected because an observer cannot throw. */
   readonly wrong: string[] = [];
 
-  /** What is not 0. */
+  /** Counts that are not 0. */
   get left(): Record<string, number> {
     return Object.fromEntries([...this.#counts].filter(([, count]) => count !== 0));
   }

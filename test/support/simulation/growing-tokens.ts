@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isSharedMode, type LockMode } from '../../../lib/kernel/api/lock-options.js';
 
-/** Whether tokens grow: each lease has a larger one than all that it excludes and that were granted before. */
+/** Checks that tokens grow: each lease has a larger one than all earlier leases that it excludes. */
 export class TokenOrder {
   readonly #last = new Map<string, { any: number; excluding: number }>();
 

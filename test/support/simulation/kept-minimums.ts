@@ -13,11 +13,11 @@ interface Granted {
   readonly fencingToken: number;
 }
 
-/** What was granted, and what was released: no lease that excludes a released one begins before its minimum is over. */
+/** Checks grants against releases: no lease that excludes a released one begins before its minimum has passed. */
 export class KeptMinimums {
   readonly #granted = new Map<number, Granted>();
   #released: (Granted & { readonly minHoldMs: number })[] = [];
-  /** How many releases came before the minimum was over, so far as that is known. */
+  /** The number of releases before the known end of the minimum. */
   kept = 0;
 
   granted(grant: Granted): void {

@@ -17,8 +17,8 @@ export interface LeadershipIncident {
   readonly at: number;
   readonly on: number;
   /**
-   * `kill`: its connections end with it. `vanish`: nobody tells Redis. `stop`: SIGSTOP. `silence`: Redis does not answer it.
-   * `release`: the leader gives its term up. `stand`: it campaigns again, if it has resigned.
+   * `kill`: its connections end with it. `vanish`: Redis isn't notified. `stop`: SIGSTOP. `silence`: Redis does not
+   * answer it. `release`: the leader gives its term up. `stand`: it campaigns again after a resignation.
    */
   readonly kind: 'resign' | 'stand' | 'release' | 'work' | 'kill' | 'vanish' | 'stop' | 'silence' | 'reconnect';
   readonly lastingMs: number;
@@ -36,7 +36,7 @@ interface Candidate extends Instance {
   readonly clock: ProcessClock;
   readonly network: Network;
   leadership: Leadership;
-  /** What its callbacks were told, in this order. */
+  /** The calls of its callbacks, in order. */
   readonly told: string[];
 }
 
@@ -45,11 +45,11 @@ export class LeadershipSimulation {
   readonly world = new LockWorld();
   readonly #random: SeededRandom;
   readonly #candidates: Candidate[];
-  /** In the order of the elections, whoever was elected. */
+  /** All tokens, in the order of the elections. */
   readonly tokens: number[] = [];
-  /** Since when nobody leads, though somebody stands. */
+  /** Start of the current vacancy, in which there are candidates and no leader. */
   #vacantSince: number | undefined;
-  /** The longest time for which nobody led, though somebody stood. */
+  /** The longest vacancy, in which there were candidates and no leader. */
   longestVacancyMs = 0;
 
   constructor(private readonly plan: LeadershipPlan) {
@@ -70,7 +70,7 @@ export class LeadershipSimulation {
     await this.#allGo();
   }
 
-  /** Whoever is alive stands: one of them leads before long, and is the only one. */
+  /** All live instances are candidates: one of them leads before long, and is the only one. */
   async #allIsWell(): Promise<void> {
     const { clock } = this.world;
     this.#candidates.push(this.#start('substitute'));
@@ -80,7 +80,7 @@ export class LeadershipSimulation {
       candidate.clock.continue();
       this.#stand(candidate);
     }
-    // Of those that wait some are dead, and may be granted first, one after another.
+    // Some of the waiters are dead, and may be granted first, one after another.
     await clock.advance((this.plan.instances + 2) * LeadershipSimulation.longestVacancyMs);
     if (this.#leaders().length !== 1) throw new Error('Nobody leads, though somebody stands and all is well');
   }

@@ -22,7 +22,7 @@ interface ModelHolder {
   depth: number;
   label: string | undefined;
   grantedAt: number;
-  /** How long its lease was when it was last granted or renewed; 0 where it was released, and stays taken. */
+  /** The length of its lease at the last grant or renewal; 0 if it was released but stays taken. */
   leaseMs: number;
   endsAt: number;
 }
@@ -38,7 +38,7 @@ interface Waiter {
   sentAt: number;
 }
 
-/** Who waits until a resource is free, without taking it. */
+/** Waits until a resource is free, without taking it. */
 interface ModelWatcher {
   readonly resource: string;
   readonly watcher: string;
@@ -52,21 +52,21 @@ const SHARED: readonly string[] = ['read', 'semaphore'];
 const TOKENS_PER_TICK = 32;
 
 /**
- * What a lock store does, in the plainest way: one list of all who hold something, and one of all who wait. For comparing a
- * real store with it, step by step. Its tokens stand for the order of the real ones.
+ * A lock store in its simplest form: one list of all holders, and one of all waiters. For comparison with a real store,
+ * step by step. Its tokens represent the order of the real ones.
  */
 export class LockModel {
   now = 0;
-  /** Clients that are told nothing any more. */
+  /** Clients that receive no more messages. */
   readonly gone = new Set<string>();
-  /** The grants by message, in order. Whoever reads them empties it. */
+  /** The grants by message, in order. The reader empties it. */
   readonly told: OwnedGrant[] = [];
   /** The messages that a resource was free. Reading them empties the list. */
   readonly toldFree: ModelWatcher[] = [];
   holders: ModelHolder[] = [];
   waiters: Waiter[] = [];
   watchers: ModelWatcher[] = [];
-  /** What is freed goes to its next owner in the same step. */
+  /** `true` if a freed resource goes to its next owner in the same step. */
   #isPassedOn = false;
   readonly #totals = new Map<string, { total: number; isResized: boolean }>();
   #tick = 0;
@@ -101,7 +101,7 @@ export class LockModel {
     const place = queue.find((waiter) => waiter.owner === owner);
     const alive = queue.filter(({ endsAt }) => endsAt > this.now);
     if (!place && alive.length >= queueing.maxWaiters) return { status: 'full', ttlMs, seen };
-    // Who comes drops those who have died.
+    // A new waiter drops the dead ones.
     if (!place) this.waiters = this.waiters.filter((waiter) => !queue.includes(waiter) || alive.includes(waiter));
     const sentAt = Math.floor(queueing.sentAt);
     const asked = { mode, permits, label, leaseMs, endsAt: this.now + leaseMs, sentAt };
@@ -127,7 +127,7 @@ export class LockModel {
     return { status: 'kept', ttlMs, seen, soonestMs: this.#soonestMs(resource) };
   }
 
-  /** Whether this waiter is the first that is alive. */
+  /** Returns true if this waiter is the first live one. */
   isFirst(resource: string, owner: string): boolean {
     return this.waiters.find((waiter) => waiter.resource === resource && waiter.endsAt > this.now)?.owner === owner;
   }
@@ -141,7 +141,7 @@ export class LockModel {
     return wasHeld;
   }
 
-  /** What is kept has an owner that does nothing more. */
+  /** A retained lease belongs to an owner that is done with it. */
   retain(owner: LockOwner, { minHoldMs = Infinity, leftMs }: Retention): boolean {
     this.#forgetTheDead();
     const { resource, id } = owner;
@@ -232,7 +232,7 @@ export class LockModel {
     return true;
   }
 
-  /** @returns whether the resource is free; if not, the watcher is told when it is */
+  /** @returns `true` if the resource is free; otherwise the watcher is notified later */
   watch(resource: string, watcher: string, mark: number): boolean {
     this.#forgetTheDead();
     if (this.holdersOf(resource).length === 0) this.#grantLoop(resource);
@@ -282,7 +282,7 @@ export class LockModel {
     return this.waiters.some((waiter) => waiter.resource === resource && waiter.owner === owner);
   }
 
-  /** Those whose lease is over. A lock goes with the last of them, and what was decided on its size. */
+  /** Removes expired leases. A lock ends with its last holder, and with it the size of a semaphore. */
   #forgetTheDead(): void {
     this.holders = this.holders.filter(({ endsAt }) => endsAt > this.now);
     for (const resource of this.#totals.keys()) {
@@ -290,7 +290,7 @@ export class LockModel {
     }
   }
 
-  /** All that hold it, as the client of this owner is told of them. For how long is not in the model. */
+  /** All holders, as the client of this owner sees them. Their remaining time is not in the model. */
   #seenBy({ resource, id }: LockOwner): Holders {
     const holders = this.holdersOf(resource).map((holder) => this.#shown(holder, clientOf(id)));
     return { holders, holderCount: holders.length };
@@ -312,7 +312,7 @@ export class LockModel {
     };
   }
 
-  /** How it is held. What was decided on the size of a semaphore outlives its last holder for the rest of this step. */
+  /** The current mode. The size of a semaphore outlives its last holder for the rest of this step. */
   #modeOf(resource: string): LockOwner['mode'] | undefined {
     return this.holdersOf(resource)[0]?.mode ?? (this.#totals.has(resource) ? 'semaphore' : undefined);
   }
@@ -447,7 +447,7 @@ export class LockModel {
   }
 }
 
-/** How a label is shown; the empty one says that the lease was handed on inside its process. */
+/** The visible label; the empty one means that the lease was passed on inside its process. */
 function shown(label: string | undefined): StoredLabel {
   if (label === undefined) return {};
   return label === '{}' ? { isHandedOn: true } : { label: JSON.parse(label) as LockLabel };

@@ -2,10 +2,10 @@
 const TIMES = { long: 4, test: 1 / 4, check: 1 / 10 }[process.env['TEST_SPEED'] ?? ''] ?? 1;
 
 /**
- * How many plans, seeds or histories to try. `RUNS=<number>` replaces it.
+ * The number of plans, seeds or histories to try. `RUNS=<number>` replaces it.
  *
- * @param count a quarter of those of `npm run test:long`
- * @param inAll how many there are in CI and `npm run test:all`: fewer where the first ones find nearly as much
+ * @param count a quarter of the number in `npm run test:long`
+ * @param inAll the number in CI and `npm run test:all`: lower if the first ones find nearly as much
  */
 export function runs(count: number, inAll = count): number {
   const told = process.env['RUNS'];

@@ -24,18 +24,18 @@ export class SimulatedCall {
   }
 
   /**
-   * Whether it stands in the line of its process from the beginning, and hears of its grant in the moment of it.
-   * `tryAcquire` hears of it some promises later: after readers that were granted together with it.
+   * `true` if it is in the line of its process from the beginning, and learns about its grant immediately. `tryAcquire`
+   * learns about it some promises later: after readers that were granted together with it.
    */
   get isInLine(): boolean {
     const { kind, resources } = this.plan;
     return (kind === 'acquire' || kind === 'using') && this.#waitMs !== 0 && resources.length === 1;
   }
 
-  /** Whether it stands in the same line as another one that comes after it. */
+  /** Returns true if it is in the same line as another call that comes after it. */
   isBefore({ plan, instance }: SimulatedCall): boolean {
     const isSame = this.instance === instance && this.plan.resources[0] === plan.resources[0];
-    // One who takes a lock for a semaphore is told so at once, whoever waits.
+    // A call that confuses a lock with a semaphore fails immediately, whatever the queue.
     const isMistaken = [this.plan, plan].some(({ permits, resources }) => permits && resources[0] !== SEMAPHORE);
     return isSame && this.isInLine && !isMistaken && (this.plan.permits === undefined) === (plan.permits === undefined);
   }
@@ -60,7 +60,7 @@ export class SimulatedCall {
     if (error !== undefined && !(error instanceof LockError)) this.history.fail(error);
   }
 
-  /** How much longer than it may it has waited already. */
+  /** The time by which it has exceeded its limit. */
   get overdueMs(): number {
     const { resources } = this.plan;
     const { attemptTimeoutMs = 1_000 } = this.plan.options;

@@ -3,13 +3,13 @@ import type { FakeClock } from '../world/fake-clock.js';
 import { failing, type Fate, type GrantFate, lostOnTheWay, type ScriptedStore } from '../world/scripted-store.js';
 import type { SeededRandom } from '../world/seeded-random.js';
 
-/** What a process takes for the time: it begins anywhere and runs a little too fast or too slow. */
+/** The clock of a process: starts anywhere and runs slightly too fast or too slow. */
 export class ProcessClock implements Clock {
   #state: 'awake' | 'still' | 'dead' = 'awake';
   #missed: (() => void)[] = [];
-  /** When it last went on, by the clock of the world. */
+  /** When it last resumed, by the clock of the world. */
   wokeAt = 0;
-  /** How far its wall clock is ahead. */
+  /** The lead of its wall clock. */
   wallSkewMs = 0;
 
   constructor(
@@ -40,7 +40,7 @@ export class ProcessClock implements Clock {
     };
   }
 
-  /** Runs it now, or when the process goes on. */
+  /** Runs it now, or when the process resumes. */
   whenAwake(callback: () => void): void {
     if (this.#state === 'awake') callback();
     else if (this.#state === 'still') this.#missed.push(callback);
@@ -75,7 +75,7 @@ export class ProcessClock implements Clock {
 }
 
 export interface NetworkOptions {
-  /** How often something goes wrong with a command or a message, 0 to 1. */
+  /** The probability of a fault of a command or a message, 0 to 1. */
   readonly trouble: number;
   /**
    * - `inOrder`: commands are executed in the order they were sent, each at most once; they and their replies may be lost.
@@ -87,15 +87,15 @@ export interface NetworkOptions {
   readonly delayMs: number;
 }
 
-/** How many of the fates below a network has. */
+/** The number of the fates below that a network has. */
 const FATES = { lossless: 4, inOrder: 8, unordered: 9 };
 const USUAL_DELAY_MS = 4;
-/** How long it takes at most until a process knows that messages are lost, and until it hears them again. */
+/** The maximum time until a process detects lost messages, and until they arrive again. */
 const LOSS_FOUND_MS = 3_000;
 const RECONNECTED_MS = 1_000;
 const never = new Promise<never>(() => {});
 
-/** What is between one process and the store. */
+/** The network between one process and the store. */
 export class Network {
   #lastRequestAt = 0;
   #lastReplyAt = 0;
@@ -115,7 +115,7 @@ export class Network {
 
   /** Called when a message is lost. */
   #onLost: () => void = () => {};
-  /** How many commands have not been answered. */
+  /** The number of unanswered commands. */
   inFlight = 0;
 
   readonly commandFate: Fate = (execute) => {
@@ -162,7 +162,7 @@ export class Network {
     if (fate > 1) arriveIn(this.upTo(delayMs)); // a second time
   };
 
-  /** What carries the fates of the store of the process. Its probes find out that a message was lost, a while later. */
+  /** Sets the fates of the process's store. Its probes detect a lost message a while later. */
   connect(store: ScriptedStore): void {
     store.all(this.commandFate);
     store.grantFate = this.grantFate;
@@ -185,7 +185,7 @@ export class Network {
     };
   }
 
-  /** How long something takes that comes back after all that came before. */
+  /** The delay of a reply that arrives after all earlier ones. */
   #returnIn(ms: number): number {
     const now = this.world.now();
     this.#lastReplyAt = Math.max(now + ms, this.#lastReplyAt);

@@ -4,7 +4,7 @@ import type { MemoryMember, MemoryServer } from '../../../lib/memory/memory-serv
 import { fencingTickOf } from '../../../lib/kernel/store/fencing-token.js';
 import { isSharedMode, type LockMode } from '../../../lib/kernel/api/lock-options.js';
 
-/** Whether leases in these modes are never valid at the same time. */
+/** Returns true if leases in these modes exclude each other. */
 export function isExcluding(one: LockMode, other: LockMode): boolean {
   return one !== other || !isSharedMode(one);
 }
@@ -12,7 +12,7 @@ export function isExcluding(one: LockMode, other: LockMode): boolean {
 /** The leases that are valid at one moment, by resource. They may be valid together, and the store has them as well. */
 export class ValidLeases {
   readonly #holds = new Map<string, Hold[]>();
-  /** What the store has of each resource. */
+  /** The store's members of each resource. */
   readonly #members = new Map<string, readonly MemoryMember[]>();
 
   constructor(
@@ -42,12 +42,12 @@ export class ValidLeases {
     this.#members.set(resource, members);
     const member = members.find((each) => each.owner === owner);
     assert.ok(member, `the store does not have the lock of ${resource} that ${owner} believes to have`);
-    // One that was downgraded reads from then on, whenever the store hears of it.
+    // A downgraded lease reads from then on, whenever the store learns about it.
     assert.ok(
       member.mode === hold.mode || (member.mode === 'write' && hold.mode === 'read'),
       'it has it in another mode',
     );
-    // It has all that it counts on. It may have more: the process gives those up before the store hears of it.
+    // It has all that it counts on. It may have more: the process gives those up before the store learns about it.
     assert.ok(member.permits >= permitsOf(hold), `the store has fewer permits for it than ${permitsOf(hold)}`);
     assert.equal(fencingTickOf(hold.fencingToken), fencingTickOf(member.fencingToken));
     // The clocks differ by less than 1 %.
@@ -56,7 +56,7 @@ export class ValidLeases {
   }
 }
 
-/** How many permits it counts on; 1 of a lock. */
+/** The permits that it counts on; 1 for a lock. */
 function permitsOf({ storeLease: { permits, permitsLeft } }: Hold): number {
   return permitsLeft ?? permits?.count ?? 1;
 }

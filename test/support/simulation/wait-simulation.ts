@@ -10,7 +10,7 @@ const TROUBLE_MS = 4_000;
 /** A time-out and the pause after it, or a heartbeat. */
 const SLACK_MS = 1_000 + 625 + 1_250;
 
-/** What may become of a command. */
+/** Possible fates of a command. */
 const FATES: Record<string, Fate> = {
   replyLost,
   lostOnTheWay,
@@ -31,10 +31,10 @@ export interface SimulatedEvent {
 /** Three processes that wait on one server until a resource is free. */
 export interface WaitScene {
   readonly clock: FakeClock;
-  /** What makes it so, and ends it. */
+  /** The events that make the condition true, and end it. */
   readonly events: readonly SimulatedEvent[];
   readonly stores: readonly { isDeaf: boolean; reconnect(): void }[];
-  /** Whether it is so now, on the server. */
+  /** Returns true if the condition holds now, on the server. */
   isThere(): boolean;
   wait(on: number, options: { waitMs: number; signal: AbortSignal }): Promise<void>;
   /** Begins a trouble that only this scene has. @returns what ends it */
@@ -45,11 +45,11 @@ export interface WaitScene {
   expectNothingLeft(): Promise<void>;
 }
 
-/** What is waited for. */
+/** The condition to wait for. */
 export interface WaitSubject<Course> {
-  /** What happens to it. */
+  /** Its events. */
   readonly course: fc.Arbitrary<Course>;
-  /** What trouble there is beside deafness and reconnections. */
+  /** The faults besides lost messages and reconnections. */
   readonly troubles: readonly string[];
   /** @param look notes whether it is so now. The clock looks after each of its steps, and before and after each event */
   open(course: Course, look: () => void): WaitScene;
@@ -71,10 +71,10 @@ interface SimulatedWait {
 }
 
 /**
- * Whatever is lost, whoever waits is told in time when it is so, is never told without, and leaves nothing.
+ * Checks that, with any loss, a waiter is notified in time, never notified wrongly, and leaves nothing behind.
  *
- * @returns how many plans there were, and how many waits ended in which way. With none of them it has proved nothing
- * @throws what a test fails with
+ * @returns the number of plans, and of the waits by outcome. Without any it has proved nothing
+ * @throws the errors that fail a test
  */
 export async function simulateWaits<Course>({ course, troubles, open }: WaitSubject<Course>): Promise<Outcomes> {
   const plan = fc.record({

@@ -12,7 +12,7 @@ export interface SqlServer {
   stop(): Promise<void>;
 }
 
-/** How one kind of server is made ready, in a folder of its own. */
+/** The setup of one kind of server, in a folder of its own. */
 interface Kind {
   readonly program: string;
   readonly url: (port: number) => string;

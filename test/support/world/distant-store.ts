@@ -6,17 +6,17 @@ import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/sto
 import type { ServerHealth, StoreProbe } from '../../../lib/kernel/store/store-probe.js';
 import type { ProcessClock } from '../simulation/simulated-process.js';
 
-/** How far away a store is, and what is the matter with it. May change at any time. */
+/** The distance of a store, and its faults. May change at any time. */
 export interface Distance {
-  /** How long a command, a reply or a message is on its way. */
+  /** The transit time of a command, a reply or a message. */
   latencyMs: () => number;
-  /** Nothing arrives there and nothing comes back; as a process that stands still, it goes on where it was when this ends. */
+  /** Delays everything, both ways, and resumes where it stopped, like a stalled process. */
   isStopped?: boolean;
-  /** Nobody answers, and it is known at once. */
+  /** Fails immediately. */
   isDown?: boolean;
   /** It refuses everything. */
   refusal?: string;
-  /** How likely a reply is lost, and how likely a command arrives twice. */
+  /** The probability of a lost reply, and of a command that arrives twice. */
   replyLoss?: number;
   doubled?: number;
 }
@@ -25,7 +25,7 @@ export interface Distance {
 export class DistantStore extends ForwardedLocks implements LockStore {
   readonly instanceId: string;
   readonly clientId: string;
-  /** How many commands were sent to it. */
+  /** The number of commands sent to it. */
   sent = 0;
   readonly #waiting: (() => void)[] = [];
 
@@ -34,7 +34,7 @@ export class DistantStore extends ForwardedLocks implements LockStore {
     private readonly clock: Clock,
     private readonly distance: Distance,
     private readonly chance: () => number = () => 1,
-    /** What comes back is read when the process goes on. */
+    /** Delays replies until the process runs. */
     private readonly home: Pick<ProcessClock, 'whenAwake'> = { whenAwake: (read) => read() },
   ) {
     super(inner, (_verb, _args, execute) => this.#send(execute));
@@ -42,7 +42,7 @@ export class DistantStore extends ForwardedLocks implements LockStore {
     this.clientId = inner.clientId;
   }
 
-  /** What was held up while it stood still arrives now. */
+  /** Delivers everything that was delayed. */
   resume(): void {
     this.distance.isStopped = false;
     for (const arrive of this.#waiting.splice(0)) arrive();

@@ -8,7 +8,7 @@ export function forgetful(claims: JobClaims): JobStore {
   return withoutRecords('this test keeps no records of jobs', claims);
 }
 
-/** What a server in memory knows of jobs, without an instance of their own. */
+/** The jobs of a server in memory, without an instance of their own. */
 export function jobsOn(server = new MemoryServer()): RedisJobStore {
   return new RedisJobStore(new MemoryLockStore({ instanceId: 'jobs', server }));
 }

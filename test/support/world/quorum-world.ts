@@ -15,7 +15,7 @@ export interface QuorumWorldOptions {
   readonly latencyMs?: (random: SeededRandom) => number;
   readonly nodeTimeoutMs?: number;
   readonly fencing?: boolean;
-  /** How far the wall clock of each node is ahead. */
+  /** The lead of each node's wall clock. */
   readonly skewsMs?: readonly number[];
 }
 
@@ -46,7 +46,7 @@ export class QuorumWorld {
     return Math.floor(this.servers.length / 2) + 1;
   }
 
-  /** @param process the client uses its clock, and stands still with it */
+  /** @param process the client uses its clock, and stalls with it */
   client(defaults: Partial<LockDefaults> = {}, process?: ProcessClock): QuorumClient {
     const { random } = this;
     const clock = process ?? this.clock;
@@ -91,7 +91,7 @@ export class QuorumWorld {
     }
   }
 
-  /** How many nodes the lock of a resource is at, by owner; an owner has another name for each attempt. */
+  /** The number of nodes that hold the lock of a resource, by owner; an owner has another name for each attempt. */
   votes(resource: string): Map<string, number> {
     const votes = new Map<string, number>();
     for (const server of this.servers) {

@@ -22,7 +22,7 @@ const never = new Promise<never>(() => {});
 export const answered: Fate = (execute) => execute();
 /** Redis hangs, and the command is lost with it. */
 export const lostOnTheWay: Fate = () => never;
-/** The command is executed, and nobody learns of it. */
+/** Executes the command and drops its reply. */
 export const replyLost: Fate = (execute) => execute().then(() => never);
 
 /** The command is executed, and then the connection breaks. */
@@ -49,7 +49,7 @@ export function executedWhen(gate: Promise<void>): Fate {
   return (execute) => gate.then(execute);
 }
 
-/** What becomes of a granting message on its way to the instance. */
+/** The fate of a granting message on its way to the instance. */
 export type GrantFate = (deliver: () => void) => void;
 
 export const delivered: GrantFate = (deliver) => deliver();
@@ -67,7 +67,7 @@ export interface Command extends Omit<TestCommand, 'verb' | 'instanceId'> {
   readonly sentAt: number;
 }
 
-/** Whether messages arrive, as the test decides. */
+/** Message health, as the test decides. */
 export class ScriptedHearing implements MessageHealth {
   trustedForMs = Infinity;
   silentSince: number | undefined;
@@ -86,25 +86,25 @@ type TestDetails = Omit<TestCommand, 'instanceId' | 'verb'> & { readonly verb: T
  */
 export class ScriptedStore extends TestLockStore {
   readonly commands: Command[] = [];
-  /** What it says of messages; not set where it keeps no places. `isRelied` is what core has said last. */
+  /** The health of messages; unset for a store without places. `isRelied` is core's last report. */
   declare hearing?: ScriptedHearing;
-  /** What becomes of the commands of a kind from now on. */
+  /** The fates of the commands of each kind from now on. */
   readonly fates: Partial<Record<Verb, Fate>> = {};
   readonly #next: Partial<Record<Verb, Fate[]>> = {};
   /** The granting messages that the store behind has sent, whatever became of them. */
   readonly grants: PushedGrant[] = [];
   /** The messages that a resource stays taken. They have the fate of the granting ones. */
   readonly notices: HolderNotice[] = [];
-  /** What becomes of granting messages from now on. */
+  /** The fate of granting messages from now on. */
   grantFate: GrantFate = delivered;
   readonly #nextGrants: GrantFate[] = [];
   readonly #listeners: StoreListener[] = [];
   /** The messages of free resources that the store behind has sent, whatever became of them. */
   readonly freedMessages: FreedMessage[] = [];
-  /** Whether messages of free resources, and of roll calls, are lost. */
+  /** `true` drops messages about free resources and roll calls. */
   isDeaf = false;
   isClosed = false;
-  /** Whether it says that it cannot be asked, before it is asked. */
+  /** Reports unavailability before a command is sent. */
   override trouble: (resource: string) => LockStoreError | undefined = () => undefined;
   /** Whose tokens are of one order. */
   override fenceOf: (resource: string) => string = (resource) => this.inner.fenceOf(resource);
@@ -114,7 +114,7 @@ export class ScriptedStore extends TestLockStore {
     inner: LockStore,
     private readonly now: () => number,
   ) {
-    // What it decides, it decides here and not on the path.
+    // Fates are decided here and not on the path.
     super(inner, {
       send: (command, execute) => this.#send(command, execute),
       deliver: (_resource, deliver) => deliver(),
@@ -156,12 +156,12 @@ export class ScriptedStore extends TestLockStore {
     for (const listener of this.#listeners) listener.deliveryUncertain?.();
   }
 
-  /** What becomes of the next commands of a kind, one after another; before `fates`. */
+  /** Sets the fates of the next commands of a kind, in order; they precede `fates`. */
   next(verb: Verb, ...fates: Fate[]): void {
     (this.#next[verb] ??= []).push(...fates);
   }
 
-  /** What becomes of the next command about one resource; before `next`. */
+  /** Sets the fate of the next command for one resource; it precedes `next`. */
   nextFor(resource: string, fate: Fate): void {
     this.#nextFor.set(resource, fate);
   }
@@ -175,7 +175,7 @@ export class ScriptedStore extends TestLockStore {
     return this.commands.filter((command) => command.verb === verb);
   }
 
-  /** What becomes of the next granting messages, one after another; before `grantFate`. */
+  /** Sets the fates of the next granting messages, in order; they precede `grantFate`. */
   nextGrants(...fates: GrantFate[]): void {
     this.#nextGrants.push(...fates);
   }

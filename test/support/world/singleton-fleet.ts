@@ -25,7 +25,7 @@ export class ScriptedLedger implements JobClaims {
     private readonly now: () => number,
   ) {}
 
-  /** What becomes of the next commands of a kind, one after another; before `fates`. */
+  /** Sets the fates of the next commands of a kind, in order; they precede `fates`. */
   next(verb: TickVerb, ...fates: Fate[]): void {
     this.#next[verb].push(...fates);
   }
@@ -81,7 +81,7 @@ export class Member {
     return track(this.singletons.run({ ...this.fleet.job, tick, ...changes }, work));
   }
 
-  /** SIGKILL: nothing that it sends arrives from now on, and nobody hears of it again. */
+  /** SIGKILL: drops everything that it sends from now on. */
   kill(): void {
     this.isDead = true;
     this.instance.store.all(lostOnTheWay);
@@ -119,7 +119,7 @@ export class Fleet {
     return this.runs.filter((run) => run.tick === tick);
   }
 
-  /** Who holds the job's lock; undefined when it is free. */
+  /** The holder of the job's lock; `undefined` if it is free. */
   get holder(): string | undefined {
     return this.world.server.members(`cron:${this.job.job}`)[0]?.owner.split('/')[0];
   }

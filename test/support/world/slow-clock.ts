@@ -1,6 +1,6 @@
 import { type Clock, SystemClock, type Timer } from '../../../lib/kernel/util/clock.js';
 
-/** Runs so many times slower than that of the machine: for bounds in lib that a busy machine would not keep. */
+/** Runs slower than the machine's clock by a factor: for bounds in lib that a busy machine would not keep. */
 export class SlowClock implements Clock {
   readonly #clock = new SystemClock();
 

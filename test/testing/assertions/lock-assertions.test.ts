@@ -20,7 +20,7 @@ class Stock {
   }
 }
 
-/** Work that a timer would not do: on a busy machine, a millisecond is over before the event loop has turned once. */
+/** Takes turns of the event loop rather than time: on a busy machine, a millisecond may pass before the first turn. */
 async function turns(): Promise<void> {
   for (let count = 0; count < 20; count++) await turn();
 }

@@ -56,7 +56,7 @@ afterAll(async () => {
   for (const app of apps) await app.close();
 });
 
-/** Of the README: by bug, the schedules until it is found, and all schedules of the mended service. */
+/** From the README: by bug, the schedules until it is found, and all schedules of the fixed service. */
 function documented(): Record<string, Counts> {
   const page = readFileSync(new URL('README.md', import.meta.url), 'utf8');
   const rows = page.matchAll(/^\| (.+?) +\| +([\d,]+) +\| +([\d,]+) +\| +[\d,]+ ms +\|$/gm);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DistributedLock, RedisLockService, type SingletonRunOptions } from 'nestjs-redis-lock';
 import { raceCase } from './race-case.js';
 
-/** Where invoices are written. */
+/** The store of invoices. */
 class Invoices {
   readonly #written: string[] = [];
 
@@ -22,7 +22,7 @@ class Invoices {
 const JOB = { onCrash: 'skip', claimTtlMs: 86_400_000, lock: {} } satisfies Partial<SingletonRunOptions>;
 
 interface Billing {
-  /** What the schedule of each instance calls on the first of a month. */
+  /** Called by each instance's schedule on the first of a month. */
   onFirst(month: string): Promise<void>;
 }
 

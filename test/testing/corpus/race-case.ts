@@ -2,17 +2,17 @@ import type { Type } from '@nestjs/common';
 import type { ExploreRacesOptions } from '../../../lib/races.js';
 import type { ActorOutcomes } from '../../../lib/extras/races/explore-options.js';
 
-/** What the instances share: a repository on one database. */
+/** The shared state of the instances: a repository on one database. */
 export interface SharedRepository {
   reset(): void;
 }
 
-/** What the actors of a case work with. */
+/** The context of a case's actors. */
 export interface RaceWorld<S, R> {
   readonly service: S;
   /** The same service in another process: what it keeps in memory is its own. */
   readonly other: S;
-  /** What the instances share, as the test sees it: its calls are no points. */
+  /** The shared state of the instances, for the test: its calls are no points. */
   readonly repository: R;
 }
 
@@ -25,7 +25,7 @@ export interface RaceCase<S extends object, R extends SharedRepository> {
   readonly repository: Type<R>;
   /** The methods of the repository that change nothing. */
   readonly reads: readonly (keyof R & string)[];
-  /** Whether the first argument of each call names the row that it is about. */
+  /** `true` if the first argument of each call names its row. */
   readonly byRow?: boolean;
   readonly actors: Readonly<Record<string, (world: RaceWorld<S, R>) => unknown>>;
   readonly invariant: (world: RaceWorld<S, R>, outcomes: ActorOutcomes) => string | undefined;
@@ -41,7 +41,7 @@ export function raceCase<S extends object, R extends SharedRepository>(given: Ra
   return given as unknown as AnyRaceCase;
 }
 
-/** How many actors have returned this value. */
+/** The number of actors that returned this value. */
 export function returned(outcomes: ActorOutcomes, value: unknown): number {
   return Object.values(outcomes).filter((outcome) => outcome.value === value).length;
 }

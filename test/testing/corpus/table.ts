@@ -20,7 +20,7 @@ export class Table<Row> {
     this.#rows.set(id, row);
   }
 
-  /** What a test sees of it, which takes no time. */
+  /** The test's view, which takes no time. */
   row(id: string): Row | undefined {
     return this.#rows.get(id);
   }

@@ -107,8 +107,7 @@ class Faults {
 
 /**
  * Fires jobs every few milliseconds in processes on their own Redis, while they are suspended, killed, replaced and cut
- * off.
- * Judges their logs.
+ * off. Judges their logs.
  *
  * @throws if a process can't be started, exits by itself, or doesn't exit
  */

@@ -8,8 +8,7 @@ export const ROUNDING_MS = 1_200;
 
 /**
  * Brings Redis back from a snapshot that is some moments old. Leases are lost, but no two are valid at once: Redis
- * grants nothing
- * before `quarantineMs` have passed.
+ * grants nothing before `quarantineMs` have passed.
  *
  * @param haveOperators `true` if operators end the leases that reappear. No other call may get such a lock before the
  * holder's

@@ -208,8 +208,7 @@ export class ChaosRedis implements AsyncDisposable {
 
   /**
    * Kills the server and restarts it with data that take about `ms` to load: commands are answered with LOADING. The
-   * time
-   * starts when it listens again.
+   * time starts when it listens again.
    * @throws Error without kept data
    */
   async loading(ms: number): Promise<void> {

@@ -22,8 +22,7 @@ type Left = Pick<Leftovers, 'keys' | 'clients' | 'channels'>;
 
 /**
  * The keys that the workers have left in Redis, except the fence, records of jobs, and roll calls, which expire by
- * themselves.
- * Waits for the locks of killed workers, which end with their leases.
+ * themselves. Waits for the locks of killed workers, which end with their leases.
  *
  * @throws Error if a server does not answer
  */

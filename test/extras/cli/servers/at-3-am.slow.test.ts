@@ -62,7 +62,7 @@ describe('docs/operations/at-3-am.md', () => {
     const second = await start('api-2:4711:m8n4b5');
     const dead = await start(DEAD, 600_000);
     const { fencingToken } = await dead.client.acquire('order:8');
-    // Without a word to anybody, as at a crash.
+    // Dies without notice, as in a crash.
     await dead.store.close();
     await makeOlder('order:8', fencingToken);
     await first.client.campaign('mailer').whenElected();

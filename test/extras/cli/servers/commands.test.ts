@@ -128,7 +128,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
   });
 
   it('takes no holder for dead whose process is connected, and answers no roll call', async () => {
-    // Of a version without roll calls, or kept from their channel by an ACL.
+    // A client of a version without roll calls, or barred from their channel by an ACL.
     const old = admin().duplicate();
     await old.subscribe('lock:inbox:old-1/abcdefgh');
     await (await start()).locks.acquire('new');

@@ -22,7 +22,7 @@ afterEach(async () => {
   await admin.config('SET', 'maxmemory', '0');
 });
 
-/** What the doctor finds, by check. The last one of a check counts. */
+/** The findings of the doctor, by check. The last one of a check counts. */
 async function examine(
   url: string,
   options: readonly string[] = [],
@@ -128,7 +128,7 @@ describe('doctor of a user with few rights', () => {
     const { checks } = JSON.parse(stdout) as { checks: Check[] };
     const commands = checks.filter(({ check }) => check === 'rights').map(({ fix }) => fix!);
     expect(commands).toHaveLength(2);
-    // Redis names a missing right to keys only where the command is allowed, so it may take several rounds.
+    // Redis only reports a missing right to keys after the command itself is allowed, so this may take several rounds.
     let last = commands;
     for (let round = 0; round < 4 && last.length > 0; round++) {
       for (const command of last) {

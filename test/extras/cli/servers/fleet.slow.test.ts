@@ -47,7 +47,7 @@ describeOnMachine('a fleet at night', () => {
     await eventually(async () =>
       expect((await run(['ls'])).stdout).toMatch(/^order:7 .+ 1 +[\d.]+ m?s +unknown: no subscription$/m),
     );
-    // Nobody knows before two renewals are missing.
+    // A dead instance shows only after two missed renewals.
     expect((await run(['why', 'order:7'])).stdout.split('\n')[0]).toMatch(
       /^process-\d+: it is not known if the holder is alive: the next renewal is due in .+\. Free in 9 min \d+ s\.$/,
     );

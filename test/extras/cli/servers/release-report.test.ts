@@ -65,7 +65,7 @@ describe.each([0, 3])('a lease that the command line ends, in database %d', (dat
     const { locks, reported } = await startApp('api-1');
     const { fencingToken } = await locks.acquire('order:7');
     await admin().publish(`lock:roll:${database}`, `request ${'a'.repeat(22)} order:7`);
-    // What is heard in order comes after that.
+    // Messages arrive in order, so this one is the last.
     await release('order:7', fencingToken);
     expect(reported()).toHaveLength(1);
   });

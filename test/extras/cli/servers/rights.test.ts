@@ -10,7 +10,7 @@ const PAGE = new URL('../../../../docs/operations/acl.md', import.meta.url);
 function viewerRules(): string[] {
   const [, line] = /<!-- acl: look -->\s+```text\nuser locks-viewer (.+)\n```/.exec(readFileSync(PAGE, 'utf8')) ?? [];
   if (line === undefined) throw new Error('docs/operations/acl.md has no line for people who look');
-  // What stands in brackets is one rule.
+  // A rule in brackets counts as one.
   return line.match(/\([^)]*\)|\S+/g)!;
 }
 

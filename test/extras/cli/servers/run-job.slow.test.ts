@@ -72,7 +72,7 @@ describe('job --run, between processes', () => {
       startCli(['job', 'job', '--run', '--prefix', 'lock', ...argv], { REDIS_URL: redis().url }).ended;
 
     it('says that it is most likely dead, where its process is gone, and runs nothing elsewhere', async () => {
-      // Without a word to anybody, as at a crash.
+      // Dies without notice, as in a crash.
       const dead = await instanceThat(({ store }) => void store.close());
       const { code, stdout, stderr } = await runIt();
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

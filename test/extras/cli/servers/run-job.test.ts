@@ -106,7 +106,7 @@ describe.each(DATABASES)('job --run, in database %d', (database) => {
     const { jobs } = await startApp();
     for (const id of [ID, 'x']) await admin().publish(`lock:roll:${database}`, `request ${id} cron:nightly`);
     for (let sent = 0; sent < 100; sent++) await admin().publish(`lock:roll:${database}`, `request ${ID} cron:nightly`);
-    // What is heard in order comes after those.
+    // Messages arrive in order, so this one is the last.
     expect(await run('nightly', '--run')).toMatchObject({ code: 0 });
     expect(runs).toHaveLength(1);
     expect(await jobs.history('nightly')).toHaveLength(1);

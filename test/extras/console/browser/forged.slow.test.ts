@@ -23,7 +23,10 @@ afterAll(async () => {
 
 const atEvil = (): string => `http://evil.test:${(evil.address() as AddressInfo).port}/`;
 
-/** What a page elsewhere can do with the browser of an administrator. @returns the kinds of answers that its scripts could tell */
+/**
+ * Runs the attacks of a foreign page in an administrator's browser. @returns the kinds of replies that its scripts
+ * could read
+ */
 function attack(page: Page, address: string, body: string): Promise<string[]> {
   return page.evaluate(
     async ([url, text]) => {
@@ -92,7 +95,7 @@ describe.each(PLATFORMS)('a console on %s, without TLS', (_name, adapter) => {
     const asked = cors
       ? ['asked first: 403', 'with cookies: not sent']
       : ['asked first: not sent', 'with cookies: not sent'];
-    // Of a request that needs no leave, a script is told nothing: its status is 0.
+    // For a request without a preflight, a script can't read the status: it is 0.
     expect(told).toEqual(['text: 0', 'form: 0', 'files: 0', 'json: 0', ...asked]);
     const answered = page.waitForResponse(post);
     await page.setContent(

@@ -9,7 +9,7 @@ interface Stop {
   readonly isInDialog: boolean;
 }
 
-/** Notes what gets the focus from now on, and says what of the page, or of its dialog, should. */
+/** Records the focus from now on, and returns the expected stops on the page or in its dialog. */
 async function noteFocus(page: Page): Promise<{ expected: string[]; backward: string[]; seen(): Promise<Stop[]> }> {
   const { expected, backward } = (await page.evaluate(`(() => {
     const topOf = (each) => each.getBoundingClientRect().top;
@@ -130,7 +130,7 @@ describe('the page of the console while it is looked at', () => {
     const { page, go, complaints } = await open();
     for (const view of ['now', 'locks', 'blockers', 'jobs', 'leaders', 'instances']) {
       await go(view);
-      // A browser tells that the address has changed when this is over. Until then, the page may draw at any time.
+      // Resolves when the browser has announced the new address. Until then, the page may draw at any time.
       await page.evaluate(`(() => {
         for (const other of ['now', 'locks', 'lock?resource=a', 'blockers', 'jobs', 'job?name=a', 'leaders', 'instances']) {
           location.hash = other;

@@ -2,7 +2,7 @@ import { PAGE } from '../../../../lib/extras/console/page/page.generated.js';
 import { serveShop } from '../../../../tools/console/shop-server.mjs';
 import { type Browser, type BrowserContext, launchBrowser, type Page } from '../../../support/process/browser.mjs';
 
-/** How long a browser may take on a machine that does much else. */
+/** The time limit for a browser on a busy machine. */
 export const PATIENT_MS = 20_000;
 
 type World = Parameters<typeof serveShop>[1];
@@ -14,7 +14,7 @@ export interface OpenConsole {
   readonly shop: Shop;
   readonly page: Page;
   readonly context: BrowserContext;
-  /** What the browser has complained of. */
+  /** Browser errors. */
   readonly complaints: string[];
   /** Opens a view: what stands behind the # of the address. */
   go(place: string): Promise<void>;

@@ -7,10 +7,10 @@ import { PATIENT_MS } from './open-console.js';
 
 export interface RealConsoleOptions extends Partial<RedisLockConsoleOptions> {
   readonly keyPrefix?: string;
-  /** How long Redis may take: by default, for longer than any busy machine makes it. */
+  /** The time limit for Redis: by default longer than any busy machine needs. */
   readonly attemptTimeoutMs?: number;
   readonly imports?: never;
-  /** What else the application has. */
+  /** Further modules of the application. */
   readonly modules?: NonNullable<Parameters<ReturnType<typeof useApps>>[0]['imports']>;
   readonly providers?: Provider[];
 }
@@ -21,7 +21,7 @@ export interface RealConsole {
   readonly url: string;
   readonly page: Page;
   readonly context: BrowserContext;
-  /** What the browser has complained of. */
+  /** Browser errors. */
   readonly complaints: string[];
   /** Opens a view: what stands behind the # of the address. */
   go(place: string): Promise<void>;

@@ -3,7 +3,7 @@ import { TracedWorld, useAsyncContexts } from '../../../support/world/traced-wor
 
 useAsyncContexts();
 
-/** Forgets what it is told to, instead of what the garbage collector has collected. */
+/** Forgets values on request, in place of the garbage collector. */
 class FakeRegistry<T> {
   static readonly forget: (() => void)[] = [];
 

@@ -15,7 +15,7 @@ import { rejection } from '../../../support/expect/eventually.js';
 
 type Sent = [command: string, args: unknown[]];
 
-/** As Redis tells of commands that run in scripts. */
+/** Imitates COMMAND INFO of a server that allows all commands in scripts. */
 const allRunnable = (names: unknown[]): unknown => names.map((name) => [name, -1, ['write'], 1, 1, 1, [], [], [], []]);
 
 /** A client that answers, or rejects, with these, one after another; and when it is asked what it runs in scripts. */

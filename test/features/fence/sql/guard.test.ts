@@ -3,7 +3,7 @@ import { InvalidLockOptionsError, LeaseLostError, type LockMode } from '../../..
 import type { Lease } from '../../../../lib/kernel/api/lease.js';
 import { fence, StaleFencingTokenError } from '../../../../lib/fence.js';
 
-/** A client of pg in a transaction, which says what the guard sends, and answers with this token. */
+/** A client of pg in a transaction. Records the guard's statements, and replies with this token. */
 function transaction(answer: number | Error = 7) {
   const sent: [text: string, values: unknown[]][] = [];
   const query = async (text: string, values: unknown[]) => {

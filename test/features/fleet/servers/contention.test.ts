@@ -59,7 +59,7 @@ describe('a process whose calls wait for another one', () => {
     expect(row!.text).toMatch(/^orders waited \d\S* s in 3 calls for Report\.run$/);
     expect(row!.waitedMs).toBeGreaterThan(CALLS * leastMs - 5);
     expect(row!.waitedMs).toBeLessThan(CALLS * mostMs);
-    // What they have waited is shared out, and nothing of it is lost or counted twice.
+    // Waits are shared out completely, and counted once.
     const { groups, blockers: all } = await waiter.ask('contention');
     const sumMs = all.reduce((sum, { waitedMs }) => sum + waitedMs, 0);
     expect(Math.abs(sumMs - groups[0]!.wait.totalMs)).toBeLessThan(10);

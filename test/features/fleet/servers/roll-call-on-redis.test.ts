@@ -121,7 +121,7 @@ describe('a roll call on Redis', () => {
       JSON.stringify({ ...real, w: [{ resource: 'stock' }] }),
       JSON.stringify({ ...real, u: -1 }),
       JSON.stringify({ ...real, h: 'x'.repeat(5_000) }),
-      // That of another instance, under another client.
+      // The answer of another instance, under another client.
       answer!,
     ];
     await listen((nonce) => {

@@ -49,7 +49,7 @@ function start(ms: number, { isForgetful = false, bootMs = 0 } = {}): Applicatio
       onUnknown: () => missed.unknown('poll'),
     });
   };
-  /** A timer that rings each `ms` until it is begun anew. */
+  /** Restarts a timer that fires every `ms`. */
   const beginTimer = (): void => {
     const mine = ++phase;
     const ring = (): void => {
@@ -113,7 +113,7 @@ describe('an interval', () => {
     await world.clock.advance(30 * SECOND);
     expect(runs.at(-1)!.on).toBe('app-2');
     expect(runs.at(-1)!.at).toBeGreaterThan(at + SECOND);
-    // Its timer begins anew then.
+    // Restarts its timer then.
     await world.clock.advance(4 * ms);
     expect(gaps().slice(1)).toEqual([ms, ms, ms, ms]);
   });

@@ -18,7 +18,7 @@ interface JobRecord {
   timedPauses?: JobState['timedPauses'];
 }
 
-/** What a store promises of jobs, as far as missed ticks are concerned. Many processes share it. */
+/** The promises of a store about missed ticks. Shared by many processes. */
 export class JobRecords {
   readonly byResource = new Map<string, JobRecord>();
   readonly commands: string[] = [];
@@ -33,7 +33,7 @@ export class JobRecords {
   refusals = 0;
   /** The next answer to `note` does not arrive. */
   losesAnswer = false;
-  /** What was told last, and by which process. */
+  /** The last report, and its process. */
   #told: readonly unknown[] = [];
 
   constructor(readonly now: () => number) {}

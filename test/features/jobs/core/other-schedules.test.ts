@@ -17,7 +17,7 @@ beforeEach(() => {
   runs = [];
 });
 
-/** A tick in each hour, so long after it begins. */
+/** An hourly tick, `afterMs` into the hour. */
 function hourly(text: string, afterMs: number) {
   const after = (time: number): number => Math.floor((time - afterMs) / HOUR + 1) * HOUR + afterMs;
   return {

@@ -16,7 +16,7 @@ function start(changes: ConstructorParameters<typeof Fleet>[0] = {}) {
   [anna, ben] = fleet.members('anna', 'ben') as [Member, Member];
 }
 
-/** What a decorator asks for when the job's schedule says that this time is due. */
+/** The request of a decorator when the job's schedule says that this time is due. */
 function dueAt(at: number): [string, { due: { at: number; maxClockSkewMs: number } }] {
   return [new Date(at).toISOString(), { due: { at, maxClockSkewMs: MAX_CLOCK_SKEW_MS } }];
 }

@@ -74,7 +74,7 @@ describe('the history of a job', () => {
     const tick = new Date(at).toISOString();
     expect(await runs.run(optionsOf({ tick, due }), () => 'ran', { onAccounted })).toBe('ran');
     expect(await history()).toMatchObject([{ tick, outcome: 'ok', startedAt: at + LEASE_MS, rerun: false }]);
-    // No caller had the lease that was over.
+    // The expired lease was not reported to any caller.
     expect(events.map(({ type }) => type)).toEqual(['acquired', 'tickStarted', 'tickFinished', 'released']);
   });
 

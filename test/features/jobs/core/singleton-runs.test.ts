@@ -112,7 +112,7 @@ describe('a tick that fires while an earlier run has not ended', () => {
     await fleet.clock.advance(29_990);
     for (const member of [ben, cleo, anna]) member.fire('09:01');
     await fleet.clock.advance(1_000);
-    // The run is over, and a late clock still gets nothing.
+    // After the end of the run, a late clock still gets nothing.
     expect(fleet.holder).toBeUndefined();
     cleo.fire('09:01');
     await fleet.clock.advance(1_000);

@@ -116,7 +116,7 @@ describe('the shutdown of an instance', () => {
     void anna.instance.locks.shutdown(5_000);
     await fleet.clock.advance(4_990);
     expect(fleet.runs).toHaveLength(0);
-    // The lock is free, and whoever stands by asks three times a lease.
+    // The lock is free, and a standby asks three times per lease.
     await fleet.clock.advance(LEASE_MS / 3 + 100);
     expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
   });

@@ -10,14 +10,14 @@ function secondsOf(runs: readonly JobRun[]): number[] {
   return runs.map(({ tick }) => Date.parse(tick) / SECOND);
 }
 
-/** The run that goes on now. */
+/** The current run. */
 function current(runs: readonly JobRun[]): JobRun {
   const run = runs.at(-1);
   if (!run || run.endedAt !== undefined) throw new Error('The job does not run now');
   return run;
 }
 
-/** Where it has not, the package `cron` may have dropped the tick in a process that was late. */
+/** If it has not, the package `cron` may have dropped the tick in a process that was late. */
 function hasAskedFor(tick: string, jobProcess: JobProcess): boolean {
   return jobProcess.told('asked').some((asked) => asked.tick === tick);
 }
@@ -26,7 +26,7 @@ describe('a @SingletonCron on three processes', () => {
   const redis = useRedis();
   const fleetOf = useJobFleets(() => redis().url);
 
-  /** Kills it while it runs no tick and has none granted: it stands still while Redis is asked whether that is so. */
+  /** Kills it while it runs no tick and has none granted. Stops it first, and asks Redis. */
   async function killBetweenTicks(jobProcess: JobProcess): Promise<void> {
     const client = new Redis(redis().url);
     await eventually(async () => {
@@ -71,7 +71,7 @@ describe('a @SingletonCron on three processes', () => {
         .slice(beforeItDied)
         .every(({ by }) => by !== fastest),
     ).toBe(true);
-    // Those who did not get a tick were silent.
+    // Instances without the tick logged nothing.
     expect(fleet.output).toBe('');
     const losses = fleet.processes.flatMap((jobProcess) => jobProcess.told('tickSkipped'));
     expect(losses.length).toBeGreaterThanOrEqual(seconds.length);

@@ -1,7 +1,7 @@
 // Many schedules in many zones: cron itself is asked for each tick of a night.
 import { at, firings, HOUR, iso, MINUTE, MOST, scheduleOf } from './ticks-of-schedules.js';
 
-/** What only the long form tries: zones whose nights are like those of another one. */
+/** Only the long form runs these zones, whose nights are like another's. */
 const more = <T extends string[]>(...nights: T[]): T[] => (process.env['TEST_SPEED'] === 'long' ? nights : []);
 
 describe('the ticks that were due on a night when the clocks change', () => {

@@ -7,7 +7,7 @@ import { gate } from '../../../support/expect/tracked.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 import { useApps } from '../../../nest/nest-apps.js';
 
-/** What the jobs of all instances did. */
+/** The runs of the jobs on all instances. */
 let runs: string[] = [];
 let end = gate();
 

@@ -2,7 +2,7 @@ import { eventually } from '../../../support/expect/eventually.js';
 import { type JobRun, useJobFleets } from './job-process.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 
-/** How far apart the grants of the runs are, by Redis's clock: a token is that time in units of 10 µs, times 32. */
+/** The intervals between the grants of the runs, by Redis's clock: a token is that time in units of 10 µs, times 32. */
 function gapsMs(runs: readonly JobRun[]): number[] {
   return runs.slice(1).map((run, index) => (run.fencingToken - runs[index]!.fencingToken) / 32 / 100);
 }

@@ -40,7 +40,7 @@ describe('a decorated job on a date', () => {
   ])('runs where the date has passed when its timer looks again: %s', async (_, dateOf) => {
     let now = Date.now();
     const due = now + 3_600_000;
-    // A process that stands still for 3 ms between two looks at the clock.
+    // Blocks the process for 3 ms between two readings of the clock.
     const clock = jest.spyOn(Date, 'now').mockImplementation(() => (now += 3));
     const registry = await boot(jobsAt(dateOf(due) as DateTime, { name: 'once' }));
     const job = registry.getCronJob('once');

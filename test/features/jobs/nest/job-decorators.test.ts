@@ -124,7 +124,7 @@ describe('a job below @LeaderOnly', () => {
   });
 });
 
-/** A decorator of anybody's, which copies no metadata: what stands below is hidden. */
+/** A foreign decorator that copies no metadata and so hides the ones below it. */
 const Wrapped: MethodDecorator = (_target, _key, descriptor) => {
   const original = descriptor.value as unknown as (...args: unknown[]) => unknown;
   descriptor.value = function (this: unknown, ...args: unknown[]) {

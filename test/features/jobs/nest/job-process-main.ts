@@ -1,4 +1,4 @@
-// What runs in a JobProcess (job-process.ts): an application with one singleton job. Sends what happens to its parent.
+// The program of a JobProcess (job-process.ts): an application with one singleton job. Sends its events to its parent.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
@@ -14,7 +14,7 @@ import {
 } from '../../../../lib/features/jobs/nest/singleton-cron.decorator.js';
 import { SingletonInterval, SingletonTimeout } from '../../../../lib/features/jobs/nest/singleton-timed.decorators.js';
 
-/** What the application is to do. */
+/** The settings of the application. */
 export interface JobSetup {
   readonly url: string;
   readonly keyPrefix: string;
@@ -28,13 +28,13 @@ export interface JobSetup {
     SingletonCronOptions,
     'onCrash' | 'overlap' | 'leaseMs' | 'waitMs' | 'maxClockSkewMs' | 'timeZone' | 'graceMs' | 'onMissed'
   >;
-  /** Whether it tells of each tick that it asks for. */
+  /** `true` to report each tick that it asks for. */
   readonly tellsAsked?: boolean;
-  /** Whether it is killed when it has accounted missed ticks: before it runs for them. */
+  /** `true` to kill it once it has accounted for missed ticks: before their run. */
   readonly diesOnMissed?: boolean;
 }
 
-/** What it tells. `at`: the true time, whatever the wall clock of the process says. */
+/** The reports. `at` is the true time, whatever the wall clock of the process shows. */
 export type JobMessage =
   | { readonly type: 'ready' }
   | { readonly type: 'asked'; readonly tick: string }
@@ -93,7 +93,7 @@ class TimeoutJob extends Job {
     ScheduleModule.forRoot(),
     RedisLockModule.forRoot({
       connection: setup.url,
-      // A machine that is busy starting others is no reason to warn that Redis is away.
+      // Avoids warnings that Redis is unreachable while the machine is busy starting other processes.
       attemptTimeoutMs: 10_000,
       keyPrefix: setup.keyPrefix,
       observers: [

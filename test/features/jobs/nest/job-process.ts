@@ -7,7 +7,7 @@ import { programOf } from '../../../support/process/program.js';
 const main = programOf(new URL('job-process-main.ts', import.meta.url));
 const skewedClock = new URL('../../../support/process/skewed-clock.mjs', import.meta.url).href;
 
-/** How long Nest may take to load: beside a dozen busy processes, each gets a sixth of a core. */
+/** The time that Nest may take to load: among a dozen busy processes, each gets a sixth of a core. */
 const START_MS = 45_000;
 
 type Told<T extends JobMessage['type']> = Extract<JobMessage, { type: T }>;
@@ -39,9 +39,8 @@ export class JobProcess {
   }
 
   /**
-   * What it wrote to stdout and stderr: the log of Nest. Without what is remarked when the machine has stalled: by the
-   * package `cron` when a timer was late, of the ticks that no process came to in time then, and by ours when a lease was
-   * not renewed meanwhile.
+   * Its stdout and stderr: the log of Nest. Without the remarks about a stalled machine: late timers of the package
+   * `cron`, ticks missed in that time, and leases that were not renewed.
    */
   get output(): string {
     const stalls =
@@ -53,7 +52,7 @@ export class JobProcess {
     return this.messages.filter((message): message is Told<T> => (types as string[]).includes(message.type));
   }
 
-  /** The runs of its job. Of those that a process has begun, each starts after the one before. */
+  /** The runs of its job. Each run that a process began starts after the one before. */
   get runs(): JobRun[] {
     const ended = this.told('ended');
     const began = this.told('began');
@@ -125,7 +124,7 @@ export class JobFleet {
     return this.processes.flatMap(({ runs }) => runs).sort((a, b) => a.fencingToken - b.fencingToken);
   }
 
-  /** What all of them logged. */
+  /** The output of all processes. */
   get output(): string {
     return this.processes.map(({ output }) => output).join('');
   }

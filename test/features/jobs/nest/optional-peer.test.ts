@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const LIB = join(dirname(fileURLToPath(import.meta.url)), '../../../../lib');
-/** Imports that are there at run time. Those of types are not. */
+/** Imports that remain at run time, so none of types. */
 const IMPORT = /^(?:import|export) (?!type )(?:[^'";]*? from )?'([^']+)';/gm;
 
 /** All packages that a file needs at run time, with the files that name them. */

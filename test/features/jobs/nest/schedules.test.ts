@@ -119,7 +119,7 @@ describe('a @SingletonCron in two applications', () => {
       expect(one.ticks('tickFinished', 'on').length + two.ticks('tickFinished', 'on').length).toBeGreaterThan(0),
     );
     void one.registry.getCronJob('on').stop();
-    // What was fired before is decided by then.
+    // All earlier ticks are decided by then.
     await eventually(() => expect(two.ticks('tickStarted', 'on').length).toBeGreaterThan(0));
     const seen = [one.ticks('tickStarted', 'on').length, two.ticks('tickStarted', 'on').length] as const;
     await eventually(() => expect(two.ticks('tickFinished', 'on').length).toBeGreaterThan(seen[1] + 1));

@@ -21,7 +21,7 @@ export function scheduleOf(expression: string, timeZone: string | null = 'UTC', 
   return { ticks: new CronTicks(cronTime), cronTime, asked };
 }
 
-/** What a scheduler that runs all the time fires for: each tick after the one before. */
+/** The ticks for which a scheduler without downtime fires, in order. */
 export function firings(cronTime: CronTime, zone: string, from: number, to: number): number[] {
   const times: number[] = [];
   for (let time = from; ;) {

@@ -8,7 +8,7 @@ import { jobsOn } from '../../../support/world/forgetful.js';
 
 const KEEP_MS = 60_000;
 
-/** What a node of a quorum keeps, on Redis and in memory alike. */
+/** The claims of a quorum's node, on Redis and in memory alike. */
 describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
   const redis = useRedis();
   let store: RedisLockStore | undefined;

@@ -24,7 +24,7 @@ const incidents = (kinds: readonly Kind[]): fc.Arbitrary<readonly LeadershipInci
 const plan = (kinds: readonly Kind[], network: fc.Arbitrary<LeadershipPlan['network']>): fc.Arbitrary<LeadershipPlan> =>
   fc.record({ seed: fc.nat(), instances: fc.integer({ min: 2, max: 5 }), network, incidents: incidents(kinds) });
 
-/** What fast-check prints with a failure (seed and path) runs the smallest failing plan again. */
+/** Seed and path that fast-check prints with a failure repeat the smallest failing plan. */
 const RUNS = {
   seed: 20260101,
   numRuns: runs(100, 50),

@@ -1,4 +1,4 @@
-// What runs in a LeaderProcess (leader-process.ts): an application that campaigns for the leadership called mailer.
+// The program of a LeaderProcess (leader-process.ts): an application that campaigns for the leadership called mailer.
 import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -7,7 +7,7 @@ import { RedisLockModule } from '../../../../lib/nest/module/redis-lock.module.j
 import { RedisLockService } from '../../../../lib/nest/redis-lock.service.js';
 import { machineNow } from '../../../support/expect/machine-now.js';
 
-/** A time for which it saw itself lead. Times are those of the machine's monotonic clock, the same in all processes. */
+/** A period in which it believed to lead. Times are the machine's monotonic clock, the same in all processes. */
 export interface Reign {
   readonly fencingToken: number;
   readonly from: number;

@@ -53,7 +53,7 @@ export class LeaderProcess {
   }
 }
 
-/** Starts candidates one after another, and kills those that still run after each test. */
+/** Starts candidates one after another, and kills the remaining ones after each test. */
 export function useLeaders(url: () => string): (...leases: number[]) => Promise<LeaderProcess[]> {
   const running: LeaderProcess[] = [];
   afterEach(async () => {

@@ -4,7 +4,7 @@ import { type LeaderProcess, type Reign, useLeaders } from './leader-process.js'
 import { useAdmin } from '../../../support/redis/lock-instances.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 
-/** What a busy machine may take. */
+/** Allowance for a busy machine. */
 const GRACE_MS = 5_000;
 const LONG_MS = 60_000;
 
@@ -32,7 +32,7 @@ describe('processes that campaign for one leadership', () => {
     );
     return { all: [leader, ...others], leader, others };
   };
-  /** One after another, each with a larger token, whoever led. */
+  /** Reigns don't overlap, and each has a larger token. */
   const expectOneAtATime = async (leaders: LeaderProcess[]): Promise<Reign[]> => {
     const living = leaders.filter(({ isRunning }) => isRunning);
     const reigns = (await Promise.all(living.map((leader) => leader.ask('reigns')))).flat();

@@ -273,7 +273,7 @@ describe('once', () => {
       expect(runs).toBe(0);
       a.results.fates.claim = undefined;
       await world.clock.advance(100);
-      // What may have been granted was released.
+      // The claim that may have been granted was released.
       expect(await b.run(count)).toBe(1);
       await expectNothingLeft();
     });

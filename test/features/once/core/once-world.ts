@@ -19,7 +19,7 @@ class ScriptedResults implements ResultStore {
 
   constructor(private readonly inner: ResultStore) {}
 
-  /** What becomes of the next commands of a kind, one after another; before `fates`. */
+  /** Sets the fates of the next commands of a kind, in order; they precede `fates`. */
   next(verb: Verb, ...fates: Fate[]): void {
     (this.#next[verb] ??= []).push(...fates);
   }

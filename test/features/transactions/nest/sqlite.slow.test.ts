@@ -3,7 +3,7 @@ import { DistributedLock, RedisLockService, TransactionScope } from 'nestjs-redi
 import sqlite from 'node-sqlite3-wasm';
 import { inMemory, useApps } from '../../../nest/nest-apps.js';
 
-/** Those of real libraries on a PostgreSQL server are in test/stacks/databases. This is the quick form. */
+/** Transactions of real libraries on a PostgreSQL server are in test/stacks/databases. This is the quick form. */
 describe('a lock and a transaction of a database', () => {
   const start = useApps();
   const scope = new TransactionScope();
@@ -16,7 +16,7 @@ describe('a lock and a transaction of a database', () => {
   class Shop {
     @Inject() readonly locks!: RedisLockService;
 
-    /** Whether the lock was still held right before the COMMIT or ROLLBACK. */
+    /** `true` if the lock was still held right before the COMMIT or ROLLBACK. */
     readonly heldAtTheEnd: boolean[] = [];
 
     @DistributedLock('stock')

@@ -18,7 +18,7 @@ type Wrap = (transaction: (work: () => Promise<unknown>) => Promise<unknown>, or
 const codeOf = (file: string, code: string) =>
   compileFunction(code, ['transaction', 'original'], { filename: file }) as Wrap;
 
-/** What is recognized at the start: texts of the functions that these packages put in place of a method. */
+/** Recognized at the start: texts of the functions by which these packages replace a method. */
 const WITH_TEXT: Record<string, Wrap> = {
   'typeorm-transactional': codeOf(
     '/app/bundle.js',
@@ -36,7 +36,7 @@ const WITH_TEXT: Record<string, Wrap> = {
   ),
 };
 
-/** What is recognized at the first call: their frames in the stack. */
+/** Recognized at the first call: their frames in the stack. */
 const WITH_FRAME: Record<string, Wrap> = {
   '@nestjs-cls/transactional': codeOf(
     '/app/node_modules/@nestjs-cls/transactional-adapter-x/dist/src/lib/adapter.js',

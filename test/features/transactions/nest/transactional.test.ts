@@ -7,7 +7,7 @@ let events: string[] = [];
 async function transaction(work: () => Promise<unknown>): Promise<unknown> {
   events.push('begin');
   const result = await work();
-  // The database answers later: whoever does not wait for it comes first.
+  // The database replies later, so work that doesn't wait for it comes first.
   await new Promise(setImmediate);
   events.push('commit');
   return result;

@@ -66,7 +66,7 @@ describe('waitUntilFree', () => {
       await lease.release();
       await settle();
       expect(waiting.state).toBe('fulfilled');
-      // That answer says "not free", and the watch of it is ended.
+      // That reply means "not free", and its watch has ended.
       const later = await a.locks.acquire('stock');
       answer.open();
       await settle();
@@ -102,7 +102,7 @@ describe('waitUntilFree', () => {
       const late = track(wait());
       await settle();
       b.store.isDeaf = false;
-      // It was on its way for so long, and comes twice.
+      // Delivers the delayed message twice.
       for (const _ of [1, 2]) b.store.deliverFreed(b.store.freedMessages[0]!);
       await settle();
       expect([early.state, late.state]).toEqual(['fulfilled', 'pending']);
@@ -160,7 +160,7 @@ describe('waitUntilFree', () => {
     const ofThousand = b.store.sent('watch').length;
     const alone = track(wait({}, a));
     await world.clock.advance(5_000);
-    // One more, for those that began when the first question was under way.
+    // One more, for waits that began while the first request was pending.
     expect(ofThousand).toBeLessThanOrEqual(a.store.sent('watch').length + 2);
     await lease.release();
     await settle();

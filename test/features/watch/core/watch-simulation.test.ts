@@ -16,7 +16,7 @@ const course = fc.record({
     }),
     { maxLength: 12 },
   ),
-  /** Those who die with what they hold. */
+  /** Holders that die. */
   deaths: fc.array(fc.record({ at, leaseMs: fc.integer({ min: 50, max: 2_000 }) }), { maxLength: 3 }),
 });
 

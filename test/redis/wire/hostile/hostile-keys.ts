@@ -54,7 +54,7 @@ export interface Call {
 
 /** Writes garbage into every kind of key that the scripts use, and runs every script. */
 export class HostileKeys {
-  /** What was sent, shortened. */
+  /** The commands sent, shortened. */
   readonly trail: string[] = [];
 
   constructor(
@@ -67,7 +67,7 @@ export class HostileKeys {
     return things[Math.floor(this.random.fraction() * things.length)]!;
   }
 
-  /** Another program writes into one of these keys: into what is there already, or instead of it. */
+  /** Simulates a program that changes or replaces one of these keys. */
   async write(keys: readonly string[] = KEYS): Promise<void> {
     const key = this.any(keys);
     const isInto = this.#chance(0.5);

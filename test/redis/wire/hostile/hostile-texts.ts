@@ -1,8 +1,8 @@
-// What another program may have written into the keys of a lock.
+// Values that another program may have written into the keys of a lock.
 export const OWNERS = ['a/1/x', 'b/2/y', 'c/3/z'] as const;
 export const SOON = '9999999999999';
 const HUGE = 'x'.repeat(70_000);
-/** What stands where a number, an owner or a word should. */
+/** Values in place of a number, an owner or a word. */
 export const TEXTS = [
   '',
   ' ',
@@ -59,7 +59,7 @@ export const TEXTS = [
   '\u202e<b>',
   HUGE,
 ];
-/** What is not a place, or is half of one. */
+/** Invalid or incomplete places. */
 export const PLACES = [
   ' ',
   ' 1',

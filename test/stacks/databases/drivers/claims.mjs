@@ -1,4 +1,5 @@
-// What the table of docs/guide/fencing-drivers.md says of each driver, beyond its snippet. The row in the database is of `token` + 2.
+// The claims in the table of docs/guide/fencing-drivers.md about each driver, beyond its snippet. The row in the
+// database has `token` + 2.
 import { createPool } from 'mysql2/promise';
 
 const UPDATE = ['UPDATE stock SET count = ', ', fencing_token = ', ' WHERE id = ', ' AND fencing_token <= '];

@@ -1,4 +1,4 @@
-// How each driver of docs/guide/fencing-drivers.md connects. `client` is what the functions of its snippet take first.
+// Connects each driver of docs/guide/fencing-drivers.md. `client` is the first argument of its snippet's functions.
 
 /** @typedef {{ client: any, close(): Promise<void> }} Connection */
 

@@ -24,7 +24,7 @@ const TABLES = [
 /** Of StaleFencingTokenError, and of the tokens in run-driver.mjs. */
 const stale = (token: number, newest: number) => `stale: ${token} after ${newest}`;
 
-/** What the table of the page says, first with a token that is not stale, then with one that is. */
+/** The results in the table of the page, first with a token that is not stale, then with a stale one. */
 const CLAIMS: Record<string, object> = {
   pg: { query: [1, 0], insert: [1, 0], type: 'string' },
   typeorm: {

@@ -1,4 +1,4 @@
-// What frozen.slow.test.ts starts: holders that stand still before their COMMIT, with the guard and without.
+// The program of frozen.slow.test.ts: holders that freeze before their COMMIT, with the guard and without.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,12 +14,12 @@ const [seller, database, url, redisUrl, rounds, prune] = process.argv.slice(2) a
   string,
   string,
 ];
-/** Holders that stand still together. */
+/** The number of holders that freeze together. */
 const LANES = 18;
 const STOCK = 1_000_000;
 /** Three leases: see seller.ts. */
 const STOPPED_MS = 300;
-/** What the seller says before it stops, in front of the holders that can be passed. */
+/** Printed by the seller before it stops, followed by the holders that can be passed. */
 const STOPPING = 'stopping ';
 const PATIENCE_MS = 30_000;
 
@@ -54,12 +54,12 @@ async function untilPassed(holders: readonly Passable[]): Promise<void> {
   }
 }
 
-/** One process stands still again and again, another one works on. */
+/** Freezes one process repeatedly while another one works. */
 async function run(isGuarded: boolean, standing: number) {
   await prepare();
   const options = { database, url, redisUrl, lanes: LANES, isGuarded };
   const busy = start({ ...options, rounds: 0 });
-  // So that nobody has to insert a row of the fence, which may block the rows beside it.
+  // Creates the rows of the fence, because an insert may block the rows beside it.
   await untilPassed(Array.from({ length: LANES }, (_, lane) => ({ lane, token: 0 })));
   const frozen = start({ ...options, rounds: standing });
   let frozenSaid: SellerResult | undefined;
@@ -77,7 +77,7 @@ async function run(isGuarded: boolean, standing: number) {
   return { stoodStill: frozenSaid?.stoodStill, frozen: frozenSaid?.outcomes, others, ...(await look()) };
 }
 
-/** What the tables say of the sales. */
+/** Reads the sales from the tables. */
 async function look() {
   const sales = await client.query('SELECT lane, left_over, token FROM sales ORDER BY id');
   const stock = await client.query('SELECT left_over FROM stock');

@@ -5,15 +5,15 @@ import { useRedis } from '../../../support/redis/redis-server.js';
 import { type SqlServer, startMariadb, startPostgres } from '../../../support/sql/sql-server.js';
 
 /**
- * How many holders stand still before their COMMIT, a third at each of three points: 18 at once, for three leases, and until
- * others have sold where they can.
+ * Holders that freeze before their COMMIT, a third at each of three points: 18 at once, for three leases, and until
+ * others have sold in the free lanes.
  */
 const ROUNDS = process.env['TEST_SPEED'] === 'long' ? 2_000 : 180;
 
 interface Sales {
-  /** How many holders were between their last check and their COMMIT when the process stopped. */
+  /** The number of holders between their last check and their COMMIT when the process stopped. */
   readonly stoodStill: Readonly<Record<'checked' | 'read' | 'written', number>>;
-  /** How the sales of each process ended: `committed`, or the code of an error. */
+  /** The end of each process's sales: `committed`, or the code of an error. */
   readonly frozen: Readonly<Record<string, number>>;
   readonly others: Readonly<Record<string, number>>;
   readonly sales: number;
@@ -60,8 +60,8 @@ describe.each([
       const { stoodStill, frozen, others, sales, ...wrong } = results.guarded;
       expect(wrong).toEqual({ lostUpdates: 0, sameStep: 0, stale: 0 });
       expect(Math.min(...Object.values(stoodStill))).toBeGreaterThanOrEqual(ROUNDS / 3);
-      // While a third of them stood still before the guard, others worked. So all of these are refused: by the guard, or above READ
-      // COMMITTED by the database, where another transaction has the row at that moment.
+      // Others worked while a third of them was frozen before the guard. So all of these are refused: by the guard, or
+      // above READ COMMITTED by the database, if another transaction has the row at that moment.
       expect(frozen['committed']).toBeLessThanOrEqual(stoodStill.read + stoodStill.written);
       const { STALE_FENCING_TOKEN: stale = 0, [conflict]: conflicts = 0 } = frozen;
       expect(stale + conflicts).toBeGreaterThanOrEqual(stoodStill.checked);

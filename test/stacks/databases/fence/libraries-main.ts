@@ -1,4 +1,5 @@
-// What libraries.slow.test.ts starts: most of these packages are CommonJS, and cannot be loaded by Jest beside Nest 12.
+// The program of libraries.slow.test.ts: most of these packages are CommonJS, and cannot be loaded by Jest beside Nest
+// 12.
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidLockOptionsError } from 'nestjs-redis-lock';
@@ -63,7 +64,7 @@ async function tell(library: Library): Promise<Record<string, unknown>> {
   for (const token of [2, 1, 2, 3, 2]) outcomes.push(await outcomeOf(hold('a', token)));
   const sold = await sales();
 
-  // The caller goes on as if nothing had happened.
+  // The caller ignores the error.
   const swallowed = transaction(async (tx, write) => {
     await write(`INSERT INTO sales (token) VALUES (${TOKEN + 500})`);
     await fence.guard(tx, { resource: 'a', token: TOKEN + 1 }).catch(() => {});

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runUnbundled } from '../../../support/process/run-typescript.js';
 import { type SqlServer, startMariadb, startPostgres } from '../../../support/sql/sql-server.js';
 
-/** How messages call each library, and the transactions of it that are not open. */
+/** The name of each library in messages, and its transactions that are not open. */
 const LIBRARIES: Readonly<Record<string, [name: string, ...outside: string[]]>> = {
   pg: ['pg', 'pool', 'a client without BEGIN'],
   'postgres.js': ['postgres.js', 'sql'],

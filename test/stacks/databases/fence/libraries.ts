@@ -43,7 +43,7 @@ export interface Library {
   ): Promise<unknown>;
   /** Runs a statement outside of transactions. Resolves to the rows, if there are any. */
   run(text: string): Promise<unknown>;
-  /** What is no open transaction, though it looks like one. */
+  /** Values that look like an open transaction and are none. */
   readonly outside: Readonly<Record<string, FenceTransaction>>;
   close(): Promise<unknown>;
 }

@@ -14,20 +14,22 @@ export interface SellerOptions {
   readonly redisUrl: string;
   readonly lanes: number;
   readonly isGuarded: boolean;
-  /** How many holders of the frozen process stand still, as many at each point. 0: none, and it sells until its standard input ends. */
+  /**
+   * Frozen holders of the process, an equal number at each point. 0: none, and it sells until its standard input ends.
+   */
   readonly rounds: number;
 }
 
-/** A holder that stands still, whose lane others can work in meanwhile. */
+/** A frozen holder in whose lane others can work. */
 export interface Passable {
   readonly lane: number;
   readonly token: number;
 }
 
 export interface SellerResult {
-  /** How many holders were at each point when the process stopped. */
+  /** The number of holders at each point when the process stopped. */
   readonly stoodStill: Readonly<Record<Point, number>>;
-  /** How the sales ended: `committed`, or the code of an error. */
+  /** The end of the sales: `committed`, or the code of an error. */
   readonly outcomes: Readonly<Record<string, number>>;
 }
 
@@ -57,7 +59,7 @@ async function sell(lane: number, at: (point: Point, token: number) => Promise<v
         const token = lease.fencingToken;
         lease.assertHeld();
         await at('checked', token);
-        // Not the lease, which a process checks itself when it goes on: the database alone has to refuse.
+        // Skips the check of the lease, because the database alone has to refuse.
         if (isGuarded) await fence.guard(tx, { resource, token });
         const [row] = await query('SELECT left_over FROM stock WHERE lane = ?', [lane]);
         await at('read', token);
@@ -72,7 +74,7 @@ async function sell(lane: number, at: (point: Point, token: number) => Promise<v
   outcomes[outcome!] = (outcomes[outcome!] ?? 0) + 1;
 }
 
-/** Whether others can sell in its lane: it has no lock in the database. */
+/** Returns true if others can sell in its lane, because it has no lock in the database. */
 function isPassable(lane: number, point: Point): boolean {
   return point === 'checked' || (point === 'read' && !isGuarded && LEVELS[lane % LEVELS.length] === 'READ COMMITTED');
 }
@@ -80,7 +82,7 @@ function isPassable(lane: number, point: Point): boolean {
 const codeOf = (error: unknown): string => String((error as { code?: unknown }).code ?? error);
 const laneNumbers = Array.from({ length: lanes }, (_, lane) => lane);
 
-/** All holders wait at their points until the last one has come. Then the process says which can be passed, and stops. */
+/** Waits for all holders at their points. Then reports which can be passed, and stops the process. */
 async function freeze(turn: number): Promise<void> {
   let missing = lanes;
   const passable: Passable[] = [];

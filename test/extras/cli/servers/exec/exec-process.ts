@@ -4,7 +4,7 @@ import { BIN } from '../../run-process.js';
 
 /** `exec` in a process of its own. */
 export class ExecProcess {
-  /** What it has printed so far: the command and `exec`. */
+  /** The output so far, of the command and of `exec`. */
   stdout = '';
   stderr = '';
   /** Its exit code. */
@@ -17,8 +17,8 @@ export class ExecProcess {
   }
 
   /**
-   * @param args all behind `exec`
-   * @param env beside that of this process
+   * @param args the arguments after `exec`
+   * @param env added to the environment of this process
    */
   static start(url: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): ExecProcess {
     const child = spawn(process.execPath, [BIN, 'exec', ...args], {

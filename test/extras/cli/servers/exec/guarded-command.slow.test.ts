@@ -60,10 +60,10 @@ it('a command gets SIGTERM while its lease still stands, and SIGKILL when that e
 it('a command that was ended while this process stood still is lost, although the lease is renewed since', async () => {
   let looks = 0;
   const { notes, ...end } = await runUnder(
-    // Only what the guard is told before the command starts is little.
+    // Leaves little time before the command starts.
     {
       ...leaseWith(() => (++looks === 1 ? 60_100 : 90_000)),
-      // It would be told more, if this process did not stand still.
+      // The guard would check again if the event loop were not blocked.
       isHeld: () => looks === 0,
     },
     RUNS_ON,
@@ -80,7 +80,7 @@ it('a command is ended that began only when its time was over: this process stoo
   const lease = {
     ...leaseWith(() => (++looks === 1 ? 60_100 : 90_000)),
     isHeld: () => looks === 0,
-    // Asked for when the guard has been told of the lease, and not yet of the command.
+    // Read once the guard knows about the lease, and before it knows about the command.
     get resource() {
       if (looks === 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
       return 'unit';

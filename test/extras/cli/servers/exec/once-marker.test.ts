@@ -22,7 +22,7 @@ describe('the marker of exec --once', () => {
     expect(await marker.doneAgoMs(LONG_MS)).toBeGreaterThanOrEqual(0);
     await store.release(owner);
     expect(await marker.set(owner.id, LONG_MS, LONG_MS)).toBe(false);
-    // It is no lock, and in nobody's way.
+    // A marker is no lock and blocks nobody.
     expect(await locks.operators.list()).toEqual([]);
     await (await locks.acquire('migrate', { waitMs: 0 })).release();
     expect(await new OnceMarker(store, 'migrate', 'v2').doneAgoMs(LONG_MS)).toBeNull();

@@ -186,7 +186,7 @@ describe(`a race of ${DEPLOYS} deploys`, () => {
     // A runner that is killed when its command has just ended could not note that: so none ends before that.
     const mayEnd = join(folder, 'may-end');
     const command = migration(log, await freePort(), mayEnd);
-    // A runner whose lease ends while its command does could not note that either: a busy machine does not hold it up for so long.
+    // Long enough for a busy machine: a runner whose lease ended during the command could not record that.
     const options = ['--once', 'v1', '--lease', '8s', '--kill-after', '1s'];
     const deploys = Array.from({ length: DEPLOYS }, (_, index) =>
       exec(['migrate-killed', ...options, ...command], { DEPLOY: String(index) }),

@@ -19,7 +19,7 @@ describe('the contention profile', () => {
   const rows = (instance = a) => contention(instance).blockers.map(({ text }) => text);
   const of = (name: string): LockOptions => ({ group: name, waitMs: Infinity });
 
-  /** Holds the resource for so long. */
+  /** Holds the resource for `ms`. */
   async function hold({ locks }: Instance, name: string, ms: number): Promise<void> {
     const lease = await locks.acquire('stock', of(name));
     await world.clock.advance(ms);

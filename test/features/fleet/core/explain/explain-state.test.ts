@@ -192,7 +192,7 @@ describe('the explanation of a lock', () => {
     expect(silence([570_000], 600_000)).toBe(
       'It has not kept its place for 30 s. A living waiter does so every 15 s, or more often.',
     );
-    // So short that the place is over before it counts as silent.
+    // The place ends before it could count as silent.
     expect(silence([50], 2_000)).toBeUndefined();
     expect(silence([10_000], 30_000, { instanceId: 'w0' })).toBeUndefined();
   });

@@ -17,7 +17,7 @@ describe('locks.health()', () => {
     one = world.instance('one');
   });
 
-  /** What the store answers from now on; a promise that is pending is a server that hangs. */
+  /** Sets the next replies of the store; a pending promise is a server that hangs. */
   function answer(needed: number, servers: (ServerHealth | Promise<ServerHealth>)[], more: Partial<StoreProbe> = {}) {
     const promised = servers.map((server) => Promise.resolve(server));
     one.store.probe = () => ({ topology: 'quorum', needed, servers: promised, problems: [], ...more });

@@ -5,7 +5,7 @@ import { settle } from '../../../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../../../support/world/lock-world.js';
 import { track } from '../../../../support/expect/tracked.js';
 
-/** What each instance says, by its id. */
+/** The report of each instance, by its id. */
 async function fleetOf(world: LockWorld, { locks }: Instance, options = {}) {
   const asked = track(locks.fleet(options));
   for (let turn = 0; turn < 5; turn++) await settle();

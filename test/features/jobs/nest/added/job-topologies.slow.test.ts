@@ -13,7 +13,7 @@ const HOUR = 60 * 60 * 1000;
 /** Of a job that does not fire while a test runs: half an hour from now. */
 const hourly = `0 ${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
 
-/** Where the jobs of an application are kept. */
+/** The store of an application's jobs. */
 interface Place {
   readonly options: Partial<OptionsWithConnection>;
   /** A plain client of the server that has this key. */
@@ -54,7 +54,7 @@ function itRemembersJobs(place: () => Place): void {
     return events.filter((event) => event.type === type && 'job' in event && event.job === job) as never;
   }
 
-  /** As if no instance had claimed a tick for so long. */
+  /** Moves the last claim `agoMs` into the past. */
   async function lastClaimed(job: string, agoMs: number): Promise<void> {
     const key = `${keyPrefix}:{cron:${job}}:last-tick`;
     const admin = await place().adminOf(key);

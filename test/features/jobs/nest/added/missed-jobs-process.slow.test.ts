@@ -20,7 +20,7 @@ describe('a @SingletonCron whose ticks were missed, in processes', () => {
     const client = new Redis(redis().url);
     const key = `${keyPrefix}:{cron:job}:last-tick`;
     await eventually(async () => expect(await client.exists(key)).toBe(1));
-    // As if all instances had been down for so long. This one is ended first: it would make up for the ticks itself.
+    // Simulates a downtime of all instances. Stops this one first, because it would catch up the ticks itself.
     await before!.signal('SIGTERM');
     await client.set(key, Date.now() - 3 * HOUR, 'KEEPTTL');
     client.disconnect();

@@ -60,7 +60,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
     });
   }
 
-  /** As if all instances had been down for so long: shut down in order, or killed. */
+  /** Simulates a downtime of all instances, after a shutdown or a kill. */
   async function wentDownBefore(ms: number, end: () => Promise<unknown>, isKilled = false): Promise<void> {
     const client = new Redis(redis().url);
     const key = (kind: string): string => `${keyPrefix}:{cron:job}:${kind}`;

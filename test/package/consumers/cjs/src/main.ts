@@ -5,5 +5,5 @@ import { proveHealth } from './health.js';
 import { prove } from './prove.js';
 
 assert.match(require.resolve('nestjs-redis-lock'), /dist.cjs/);
-// It must end by itself once both applications are closed; the caller's time limit says whether it did.
+// Must exit by itself once both applications are closed; otherwise the caller's time limit fails.
 void prove().then(proveHealth);

@@ -1,4 +1,4 @@
-// What an operator reads at night. The first argument says what happens.
+// The output for an operator at night. The first argument selects the incident.
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RedisLockModule, RedisLockService } from 'nestjs-redis-lock';

@@ -1,4 +1,4 @@
-// What a user of a year calls, beside what README shows.
+// The calls of an experienced user, beyond those in README.
 import { Test, type TestingModule } from '@nestjs/testing';
 import { LockBusyError, LockNotHeldError, LockTimeoutError, RedisLockService } from 'nestjs-redis-lock';
 import { AppModule } from './../src/app.module.js';

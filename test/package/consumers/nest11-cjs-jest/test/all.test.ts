@@ -1,4 +1,4 @@
-// In one file: Jest loads Nest and the package anew for each.
+// In one file, because Jest loads Nest and the package for each file.
 import './health.js';
 import './shop.js';
 import './testing.js';

@@ -45,7 +45,7 @@ it.each(pages.filter((page) => page !== 'docs/operations/benchmarks.md'))('%s ha
   expect(long).toEqual([]);
 });
 
-it('no item of a list begins with a pronoun whose noun is elsewhere', () => {
+it('no list item begins with a pronoun whose noun is elsewhere', () => {
   expect(found(/^ *(?:[-*]|\d+\.) +(?:\*\*)?(?:It|They|These|Those|This|He|She)\b/)).toEqual([]);
 });
 

@@ -56,7 +56,7 @@ describe("the operators' view", () => {
     },
   );
 
-  it('says where Redis does not answer', async () => {
+  it('throws if Redis does not answer', async () => {
     operator.store.all(lostOnTheWay);
     const asked = [track(list()), track(force('stock', 32)), track(operator.locks.inspect('stock'))];
     await world.clock.advance(1_000);
@@ -65,7 +65,7 @@ describe("the operators' view", () => {
   });
 
   describe('ends a lease by force', () => {
-    it('grants the next waiter at once, and the holder learns of it at its next renewal', async () => {
+    it('grants the next waiter at once, and the holder notices at its next renewal', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
       const waiting = track(b.locks.acquire('stock'));
       await settle();
@@ -90,7 +90,7 @@ describe("the operators' view", () => {
       expect(waiting.value.fencingToken).toBeGreaterThan(lease.fencingToken);
     });
 
-    it('and says so where it was called: whose lease, who asked, and why', async () => {
+    it('and reports at the call whose lease it was, who asked, and why', async () => {
       const lease = await a.locks.acquire('order:7', { label: { group: 'Orders.pay' } });
       const { fencingToken } = lease;
       const why = { by: 'anna', reason: 'it hangs' };
@@ -108,7 +108,7 @@ describe("the operators' view", () => {
       ]);
     });
 
-    it('also where it cannot be seen which process held it', async () => {
+    it('even if the process of the holder is unknown', async () => {
       const { fencingToken } = await a.locks.acquire('stock');
       operator.store.next('inspect', failing('refused'));
       expect(await force('stock', fencingToken)).toBe(true);

@@ -6,7 +6,7 @@ import { track } from '../support/expect/tracked.js';
 const IDLE = { resources: 0, leases: 0, orphanReleases: 0, lateGrants: 0, alarms: 0 };
 
 describe('the figures of a lock client', () => {
-  it('count what it holds and waits for, and are zero when all of it has ended', async () => {
+  it('count holds and waits, and are zero when all have ended', async () => {
     const world = new LockWorld();
     const { locks } = world.instance('a');
     expect(locks.stats()).toEqual(IDLE);
@@ -24,7 +24,7 @@ describe('the figures of a lock client', () => {
     expect(locks.stats()).toEqual(IDLE);
   });
 
-  it('count the release that nobody answers, until its lock has expired', async () => {
+  it('count an unanswered release until its lock has expired', async () => {
     const world = new LockWorld();
     const a = world.instance('a');
     const lease = await a.locks.acquire('stock', { leaseMs: 1_000, attemptTimeoutMs: 100 });

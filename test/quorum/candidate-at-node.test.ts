@@ -38,7 +38,7 @@ describe('a candidate at one node', () => {
     expect(one.vote).toEqual({ fencingToken: 96, stamp: 3_500 });
   });
 
-  it('listens anew where it has another name', () => {
+  it('subscribes again if it has another name', () => {
     const one = atNode();
     one.onGrantMessage(GRANT);
     one.passVoteOn(LEASE_MS);

@@ -143,7 +143,7 @@ describe('a minority of the nodes that fails, now these and now those', () => {
   });
 });
 
-describe('nodes and processes that stand still, as many as it comes', () => {
+describe('any number of blocked nodes and processes', () => {
   it('never grants twice, whatever takes over, re-enters or gives up', async () => {
     let grants = 0;
     for (let seed = 1; seed <= SEEDS; seed++) grants += await suffer(seed);

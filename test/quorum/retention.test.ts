@@ -90,7 +90,7 @@ describe('a lease with minHoldMs, on a quorum', () => {
     expect(two.links[0]!.sent).toBe(sent + 1);
   });
 
-  it('sends no waiter to ask by messages that were true before it asked anew', async () => {
+  it('wakes no waiter by messages from before its last request', async () => {
     await world.until(one.locks.acquire('stock'));
     track(two.locks.acquire('stock', { waitMs: Infinity }));
     await world.clock.advance(50);

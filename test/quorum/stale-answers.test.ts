@@ -88,7 +88,7 @@ describe('a vote that was passed on before its question was answered by the othe
   });
 });
 
-describe('a process that stood still for longer than its places in the queues last', () => {
+describe('a process that was blocked for longer than its places in the queues last', () => {
   it('asks by a new id: the release of what the old id has may be executed after the next grant', async () => {
     const { clock, nodes, ask, answer } = world();
     const first = ask();

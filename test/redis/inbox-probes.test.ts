@@ -146,7 +146,7 @@ describe('probes of the inbox', () => {
     expect([inbox.sent.length, inbox.clock.timers]).toEqual([length, 0]);
   });
 
-  it('find messages that are lost by the second one, tell it at once, and have the connection made anew', async () => {
+  it('detect lost messages with the second one, report them at once, and reconnect', async () => {
     const inbox = new ProbedInbox();
     inbox.probes.setNeeded(true);
     await inbox.untilSent(3);
@@ -206,7 +206,7 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
   });
 
-  it('of a fleet have the connections made anew at different times', async () => {
+  it('of a fleet reconnect at different times', async () => {
     const fleet = Array.from({ length: 20 }, (_, index) => {
       const inbox = new ProbedInbox();
       inbox.way = 'loses';
@@ -244,7 +244,7 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual([]);
   });
 
-  it('leave alone a connection that was made anew meanwhile', async () => {
+  it('do not affect a connection that was reconnected in the meantime', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
     inbox.probes.setNeeded(true);
@@ -375,7 +375,7 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual(['deliveryUncertain', 'deliveryUncertain']);
   });
 
-  it('are judged after what has come was read, where the process stood still', async () => {
+  it('are judged after the pending input was read, if the process was blocked', async () => {
     const inbox = new ProbedInbox();
     inbox.probes.setNeeded(true);
     inbox.way = 'is read late';

@@ -49,7 +49,7 @@ describe('the in-memory lock store', () => {
     });
   });
 
-  it('stands still in time while a script runs, as Redis does: a lock that ends meanwhile is not kept for ever', async () => {
+  it('stops its time while a script runs, as Redis does: a lock that ends in that time is not kept forever', async () => {
     let [nowMs, stepMs] = [1_000, 0];
     const clock = { now: () => (nowMs += stepMs), wallNow: () => nowMs, setTimer: () => ({ cancel: () => {} }) };
     const server = new MemoryServer(clock);

@@ -105,7 +105,7 @@ describe('failNext', () => {
 });
 
 describe('redisDown', () => {
-  it('refuses new calls when their wait is over, and loses leases when their time is over', async () => {
+  it('refuses new calls when their wait ends, and loses leases when their time ends', async () => {
     const { service, locks } = await start({ clock: 'manual', leaseMs: 9_000 });
     const lease = await service.acquire('held');
     locks.redisDown();

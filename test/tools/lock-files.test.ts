@@ -21,7 +21,7 @@ const stacks = repositoryFiles('*package.json')
   .map((path) => [dirname(path), read<Manifest>(path)] as const)
   .filter(([, { dependencies, devDependencies }]) => dependencies !== undefined || devDependencies !== undefined);
 
-it('finds the project and the stacks', () => {
+it('the test finds the project and the stacks', () => {
   expect(stacks.map(([folder]) => folder)).toEqual(
     expect.arrayContaining([
       '.',

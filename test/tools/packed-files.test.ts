@@ -87,7 +87,7 @@ it.each([
   expect(repositoryOf({ ...(url !== undefined && { repository: { url } }) })).toBe(repository);
 });
 
-it('is not published from the root, and runs nothing where it is installed', () => {
+it('the root cannot be published, and an installation runs nothing', () => {
   expect(manifest.private).toBe(true);
   for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) {
     expect(manifest.scripts).not.toHaveProperty(name);

@@ -56,7 +56,7 @@ it('the alerts and the dashboard together show every metric', () => {
   expect(shown).toEqual(Object.values(LockMetric));
 });
 
-it('every alert has a test beside it', () => {
+it('every alert has a test next to it', () => {
   const alerts = [...read('alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
   const tried = new Set([...read('alerts.test.yml').matchAll(/alertname: (\w+)/g)].map(([, name]) => name));
   expect(alerts.length).toBeGreaterThan(10);

@@ -27,7 +27,7 @@ it.each([
   });
 });
 
-it('renamed as the page says for a collector, every metric in seconds says so, and no other one', () => {
+it('exactly the metrics in seconds end in _seconds when renamed for a collector, as the page shows', () => {
   const page = readFileSync(join(root, 'docs/operations/metrics.md'), 'utf8');
   const [, script] = /```sh\n(sed [\s\S]*?)```/.exec(page) ?? [];
   const copy = mkdtempSync(join(tmpdir(), 'prometheus-rules-'));

@@ -86,7 +86,7 @@ describe('a command line that is wrong', () => {
   });
 });
 
-describe('a Redis that is away', () => {
+describe('an unreachable Redis', () => {
   it('ends with 3 within the time, with one sentence and without the password', async () => {
     const { code, stdout, stderr } = await runHere(['ls', '--timeout', '300ms'], NOWHERE);
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });

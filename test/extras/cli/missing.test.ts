@@ -1,7 +1,7 @@
 import { tellMissing } from '../../../lib/extras/cli/frame/roll.js';
 import { fleetReport } from '../../features/fleet/fleet-reports.js';
 
-it('a scan that was cut is a partial answer, which stderr explains', () => {
+it('a scan that was cut is a partial result, which stderr explains', () => {
   const notes: string[] = [];
   const output = { note: (line: string) => void notes.push(line) };
   expect(tellMissing(fleetReport(), output, null)).toBe(false);

@@ -25,7 +25,7 @@ const found: Found = {
   ],
 };
 
-it('is a table with a heading on a terminal', () => {
+it('the output is a table with a heading on a terminal', () => {
   expect(printed(found, { isTerminal: true, env: { NO_COLOR: '1' } })).toBe(
     'RESOURCE  LEFT\norder:7   9 min 51 s\nb         20 ms\n',
   );
@@ -36,25 +36,25 @@ it.each([
   [{ NO_COLOR: '' }, true],
   [{ NO_COLOR: '1' }, false],
   [{ TERM: 'dumb' }, false],
-])('has a bold heading unless %j says no', (env, isBold) => {
+])('the table has a bold heading unless %j forbids it', (env, isBold) => {
   expect(printed(found, { isTerminal: true, env }).startsWith('\u001b[1m')).toBe(isBold);
 });
 
-it('is one line a row elsewhere, without a heading, and with whole milliseconds', () => {
+it('the output has one line per row elsewhere, without a heading, and with whole milliseconds', () => {
   expect(printed(found)).toBe('order:7\t591000\nb\t20\n');
 });
 
-it('is one line of JSON, with the version of the schema', () => {
+it('the JSON output is one line, with the version of the schema', () => {
   expect(printed(found, { isJson: true, isTerminal: true })).toBe('{"schemaVersion":1,"locks":["a"]}\n');
 });
 
-it('says on a terminal that there is nothing, and prints nothing elsewhere', () => {
+it('an empty table has a message on a terminal, and no output elsewhere', () => {
   const nothing = { json: {}, shown: [{ columns: ['A'], rows: [], ifEmpty: 'Nothing.' }] };
   expect(printed(nothing, { isTerminal: true })).toBe('Nothing.\n');
   expect(printed(nothing)).toBe('');
 });
 
-it('shows no control character of a name: it keeps rows and columns, and the terminal', () => {
+it('control characters of a name are escaped, so that rows, columns and the terminal are safe', () => {
   const name = 'a\u001b[2J\tb\nc\u202ed\u009b';
   const hostile = { json: { name }, shown: [{ columns: ['A', 'B'], rows: [[name, 'end']] }] };
   expect(printed(hostile)).toBe('a\\u001b[2J\\u0009b\\u000ac\\u202ed\\u009b\tend\n');
@@ -73,7 +73,7 @@ it.each([
   [90_061_000, '1 d 1 h'],
 ])('%d ms are %s', (ms, text) => expect(longDuration(ms)).toBe(text));
 
-it('tells a person how long ago a time was, and a program the time', () => {
+it('times are relative for a person, and absolute for a program', () => {
   expect(timeCell(1_000, 4_000)).toEqual({ shown: '3 s ago', raw: '1970-01-01T00:00:01.000Z' });
   expect(timeCell(5_000, 4_000)).toMatchObject({ shown: 'in 1 s' });
 });

@@ -35,7 +35,7 @@ describe('the server of ui', () => {
     },
   );
 
-  it('answers 500 if the console fails, and goes on', async () => {
+  it('answers 500 if the console fails, and continues', async () => {
     expect(await get('/secret/api/now')).toBe(500);
     expect(await get('/secret/')).toBe(200);
   });

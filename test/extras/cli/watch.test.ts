@@ -46,7 +46,7 @@ const roll = (...instances: Instance[]): FleetReport => ({
 const between = (before: FleetReport, after: FleetReport) =>
   changesBetween(before, after).map(({ event, resource }) => [event, resource]);
 
-it('a wait that ends with a grant is two changes, at the time of the second look', () => {
+it('a wait that ends with a grant is two changes, at the time of the second poll', () => {
   const waits = roll(instance('a', { waiting: [wait('x', 1)] }));
   const holds = roll(instance('a', { held: [lease('x', 7)] }));
   const nothing = roll(instance('a'));
@@ -79,13 +79,13 @@ it('an instance that does not answer has released nothing', () => {
   expect(between(both, roll(instance('b')))).toEqual([['gone', undefined]]);
 });
 
-it('what has no room in an answer is not released', () => {
+it('a lock that did not fit into an answer is not reported as released', () => {
   const full = { held: 1, waiting: 1, leaderships: 0, jobs: 0 };
   const before = roll(instance('a', { held: [lease('x', 7)], waiting: [wait('y', 1)] }));
   expect(between(before, roll(instance('a', { more: full })))).toEqual([]);
 });
 
-it('lost leases and leaderships are told', () => {
+it('lost leases and leaderships are reported', () => {
   const counts = (lost: number) => ({ forMs: 1, acquired: 0, notAcquired: 0, lost, timedOut: 0 });
   const leads = (isLeader: boolean) => [{ name: 'mailer', isLeader, elections: 1 }];
   const before = roll(instance('a', { lastMinute: counts(1), leaderships: leads(false) }));

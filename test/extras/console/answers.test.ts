@@ -51,7 +51,7 @@ it('20 viewers of every view cost one roll call a second', async () => {
   expect(source.asked).toEqual(['']);
 });
 
-it('a poll after which nothing but the time has changed is answered 304', async () => {
+it('a poll is answered 304 if only the time has changed', async () => {
   const source = shop();
   const first = await answersOf(source).view('locks', new URLSearchParams(), undefined);
   const { etag } = first.headers;
@@ -92,7 +92,7 @@ it('locks are filtered, sorted and cut by the server', async () => {
   expect(groups).toEqual(['Orders.pay', 'Stock.sync']);
 });
 
-it('where the lists of instances are cut, they are asked for what begins with the filter', async () => {
+it('lists of instances that are cut are queried again with the filter', async () => {
   const source = new FleetSource([
     fleetInstance('api-1', { more: { held: 900, waiting: 0, leaderships: 0, jobs: 0 } }),
   ]);
@@ -101,7 +101,7 @@ it('where the lists of instances are cut, they are asked for what begins with th
   expect(body.fleet.unlistedHeld).toBe(900);
 });
 
-it('now has the findings, the locks in the worst trouble, and what is missing', async () => {
+it('the view now has the findings, the locks with the worst problems, and the missing instances', async () => {
   const source = shop();
   source.silent = ['api-3'];
   const body = await viewed<ConsoleBodies['now']>(answersOf(source), 'now');
@@ -130,7 +130,7 @@ it('lock lists the calls that wait, the oldest first', async () => {
   expect(calls.map(({ instanceId }) => instanceId)).toEqual(['api-2', 'api-3', 'api-1']);
 });
 
-it('now counts those that have not answered where Redis does not say who is connected', async () => {
+it('the view now counts missing answers if Redis does not list the connected instances', async () => {
   const source = shop();
   source.unnamed = 2;
   const { fleet } = await viewed<ConsoleBodies['now']>(answersOf(source), 'now');
@@ -165,7 +165,7 @@ it.each([
   expect(error.message).toMatch(/\.$|=…$/);
 });
 
-it('if Redis refuses, now has the finding, and each other view its cause and remedy, without an address', async () => {
+it('the view now has the finding if Redis refuses, and each other view the cause and remedy, without an address', async () => {
   const source = shop();
   source.failure = () =>
     Promise.reject(
@@ -187,7 +187,7 @@ it('if Redis refuses, now has the finding, and each other view its cause and rem
   expect((await viewed<{ title: string }>(answers, 'session')).title).toBe('Orders');
 });
 
-it('a view whose questions are not answered is refused after three seconds', async () => {
+it('a view whose requests get no answer is refused after three seconds', async () => {
   const source = shop();
   source.failure = () => new Promise<never>(() => {});
   const clock = new ManualClock();

@@ -49,7 +49,7 @@ describe('the options', () => {
   });
 });
 
-it('a guard gets what the modules in imports export', async () => {
+it('a guard gets the exports of the modules in imports', async () => {
   @Injectable()
   class Users {
     readonly admin: string = 'ann';
@@ -83,7 +83,7 @@ it('Swagger lists the routes of the application, and none of the console', async
   expect(Object.keys(paths)).toEqual(['/orders']);
 });
 
-it('several lock services are a choice, and each is shown by its name', async () => {
+it('several lock services can be selected, and each is shown by its name', async () => {
   const { app, url } = await startApp({
     imports: [
       inMemory(),

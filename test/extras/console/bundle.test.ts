@@ -3,7 +3,7 @@ import { build } from 'esbuild';
 
 const ENTRY = fileURLToPath(new URL('../../../lib/console.ts', import.meta.url));
 
-it('a bundler carries the page along: it reads no file, and needs Nest alone', async () => {
+it('a bundle includes the page: it reads no file, and needs only Nest', async () => {
   const { metafile, outputFiles } = await build({
     entryPoints: [ENTRY],
     bundle: true,

@@ -31,7 +31,7 @@ describe('exploreRaces with hostile actors', () => {
     expect(race.message).toMatch(/^no actor can continue: clerk waits for .*, after "asks a person"\n/);
   });
 
-  it('ends where an actor goes round without a point for ever', async () => {
+  it('ends if an actor loops forever without a point', async () => {
     let rounds = 0;
     const polling = async (): Promise<void> => {
       for (const last = rounds + 100_000; rounds < last; rounds++)

@@ -36,7 +36,7 @@ describe('acquiring', () => {
     await (await acquiring).release();
   });
 
-  it('takes back what is sent where an observer of the command ends the call', async () => {
+  it('takes its command back if an observer of the command ends the call', async () => {
     const send = a.store.acquire.bind(a.store);
     const stop = new AbortController();
     a.store.acquire = (...request) => {
@@ -95,7 +95,7 @@ describe('acquiring', () => {
   });
 
   describe('tryAcquire', () => {
-    it('gives null at once where somebody else holds it', async () => {
+    it('returns null at once if the resource is held', async () => {
       await a.locks.acquire('stock');
       const trying = track(b.locks.tryAcquire('stock'));
       await settle();
@@ -134,7 +134,7 @@ describe('acquiring', () => {
       },
     );
 
-    it('stands in the fair queue while it waits', async () => {
+    it('joins the fair queue while it waits', async () => {
       const held = await world.instance('c').locks.acquire('stock');
       const order: string[] = [];
       const first = a.locks.tryAcquire('stock', { waitMs: 1_000, strictOrder: true }).then(async (lease) => {
@@ -163,7 +163,7 @@ describe('acquiring', () => {
       expect(eventsOf(b, 'notAcquired')).toMatchObject([{ error: { code: 'LOCK_BUSY' } }]);
     });
 
-    it('resolves to null where the queue is full', async () => {
+    it('resolves to null if the queue is full', async () => {
       await a.locks.acquire('stock');
       track(b.locks.acquire('stock'));
       expect(await b.locks.tryAcquire('stock', { waitMs: 1_000, maxWaiters: 1 })).toBeNull();
@@ -189,7 +189,7 @@ describe('acquiring', () => {
       },
     );
 
-    it('throws where the resource is a semaphore: waiting would not help', async () => {
+    it('throws if the resource is a semaphore: waiting would not help', async () => {
       await a.locks.semaphore('stock', { permits: 2 }).acquire();
       for (const waitMs of [0, 1_000]) {
         await expect(b.locks.tryAcquire('stock', { waitMs })).rejects.toMatchObject({ code: 'LOCK_MODE_MISMATCH' });
@@ -202,7 +202,7 @@ describe('acquiring', () => {
       expect(b.store.commands).toEqual([]);
     });
 
-    it('throws where Redis does not answer: that is not the same as busy', async () => {
+    it('throws if Redis does not answer, which is not the same as busy', async () => {
       a.store.next('acquire', executedWhen(gate().opened));
       const trying = track(a.locks.tryAcquire('stock'));
       await world.clock.advance(1_000);
@@ -211,7 +211,7 @@ describe('acquiring', () => {
   });
 
   describe("with the caller's AbortSignal", () => {
-    it('gives up waiting at once, with the reason as cause', async () => {
+    it('stops waiting at once, with the reason as cause', async () => {
       await a.locks.acquire('stock');
       const controller = new AbortController();
       const waiting = track(b.locks.acquire('stock', { signal: controller.signal }));
@@ -223,7 +223,7 @@ describe('acquiring', () => {
       expect(world.server.listWaiters('stock')).toEqual([]);
     });
 
-    it('asks nothing where it has aborted before', async () => {
+    it('sends nothing if it has already aborted', async () => {
       const aborted = track(a.locks.acquire('stock', { signal: AbortSignal.abort() }));
       await settle();
       expect(aborted.error).toBeInstanceOf(LockAbortedError);

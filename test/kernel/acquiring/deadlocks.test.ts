@@ -6,7 +6,7 @@ import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 
 const HELP = 'docs/guide/several-resources.md#what-can-still-deadlock';
 
-describe('a call that waits in vain inside of work under a lease', () => {
+describe('a call that times out inside of work under a lease', () => {
   let world: LockWorld;
   let a: Instance;
 
@@ -25,7 +25,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
   };
   const errorOf = ({ error }: Tracked<unknown>) => error as LockTimeoutError;
 
-  it('names what it holds itself, and says that the holder may wait for that', async () => {
+  it('names its own locks, and that the holder may wait for them', async () => {
     const b = world.instance('b');
     await b.locks.acquire('account:y');
     const call = track(nested(['account:x', 'account:y'], { waitMs: 4_000 }));
@@ -39,7 +39,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     );
   });
 
-  it('says deadlock where the holder is another call of its process that waits for it, to both of them', async () => {
+  it('reports a deadlock to both calls if the holder is a waiting call of its process', async () => {
     const calls = [
       track(nested(['account:x', 'account:y'], { waitMs: 4_000 })),
       track(nested(['account:y', 'account:x'], { waitMs: 4_000 })),
@@ -85,7 +85,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     for (const call of [outside, fixed]) expect(errorOf(call).message).not.toContain('This call holds');
   });
 
-  it('says it of several resources, too', async () => {
+  it('reports it for several resources, too', async () => {
     const b = world.instance('b');
     await b.locks.acquire('z');
     const call = track(a.locks.using('x', {}, () => a.locks.acquire(['y', 'z'], { waitMs: 2_000 })));
@@ -94,14 +94,14 @@ describe('a call that waits in vain inside of work under a lease', () => {
     expect(errorOf(call).heldByCaller).toEqual({ resources: ['x'] });
   });
 
-  it('counts what a call for several resources has, though it is made inside of nothing', async () => {
+  it('counts the locks of a call for several resources, though it is not nested in another one', async () => {
     void nested(['y', 'x'], { waitMs: 9_000 });
     const composite = track(a.locks.acquire(['x', 'y'], { waitMs: 4_000 }));
     await world.clock.advance(5_000);
     expect(errorOf(composite).heldByCaller).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
   });
 
-  it('says it of a call that polls by a retry strategy', async () => {
+  it('reports it for a call that polls by a retry strategy', async () => {
     const retry = { next: () => 100 };
     const polling = track(nested(['x', 'y'], { waitMs: 3_000, retry }));
     void nested(['y', 'x'], { waitMs: 9_000 });
@@ -109,7 +109,7 @@ describe('a call that waits in vain inside of work under a lease', () => {
     expect(errorOf(polling).heldByCaller).toEqual({ resources: ['x'], deadlock: expect.any(Array) });
   });
 
-  it('takes the permits of a semaphore for no deadlock: others may give theirs back', async () => {
+  it('reports no deadlock for permits of a semaphore: other holders may release theirs', async () => {
     const permits = (work: () => Promise<unknown>) =>
       a.locks.semaphore('s', { permits: 1 }).using({ waitMs: 2_000 }, work);
     const calls = [

@@ -8,7 +8,7 @@ import { gate, track } from '../../support/expect/tracked.js';
 const LEASE_MS = 3_000;
 const DEADLINE_MS = LEASE_MS - 32;
 
-describe('a message that grants', () => {
+describe('a grant message', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -23,7 +23,7 @@ describe('a message that grants', () => {
   const wait = (options: LockOptions = {}) => track(b.locks.acquire('stock', { ...terms, ...options }));
   const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
 
-  it('starts the lease at once: no command, and it is valid from the stamp of the command that stood for it', async () => {
+  it('starts the lease at once: without a command, and valid from the stamp of the command that queued it', async () => {
     const holder = await a.locks.acquire('stock');
     const waiting = wait();
     await world.clock.advance(600);
@@ -35,7 +35,7 @@ describe('a message that grants', () => {
     expect(eventsOf(b, 'acquired')).toMatchObject([{ waitedMs: 600, attempts: 1 }]);
   });
 
-  it('counts from the last heartbeat, and the first renewal comes a third of the lease after that', async () => {
+  it('counts from the last heartbeat, and the first renewal is a third of the lease later', async () => {
     const holder = await a.locks.acquire('stock');
     const waiting = wait();
     await world.clock.advance(1_900);
@@ -62,7 +62,7 @@ describe('a message that grants', () => {
     expect((await a.locks.inspect('stock')).ttlMs).toBe(LEASE_MS);
   });
 
-  describe('asks again in place of starting a lease', () => {
+  describe('leads to another request instead of a lease', () => {
     it.each([
       ['when less than half of it is left', 1_490],
       ['when all of it is over', DEADLINE_MS],
@@ -87,7 +87,7 @@ describe('a message that grants', () => {
       expect(b.store.sent('acquire').at(-1)!.owner).toBe(b.store.sent('acquire')[0]!.owner);
     });
 
-    it('when the lease is a fixed one, so that it is as long as was asked for', async () => {
+    it('when the lease is a fixed one, which must have the requested length', async () => {
       const holder = await a.locks.acquire('stock');
       const waiting = wait({ watchdog: false });
       await world.clock.advance(600);
@@ -112,7 +112,7 @@ describe('a message that grants', () => {
     });
   });
 
-  it('is found by the next heartbeat when it is lost', async () => {
+  it('is replaced by the next heartbeat if it is lost', async () => {
     const holder = await a.locks.acquire('stock');
     const waiting = wait();
     await settle();
@@ -123,7 +123,7 @@ describe('a message that grants', () => {
     expect(b.store.sent('acquire')).toHaveLength(2);
   });
 
-  describe('to one that gave up', () => {
+  describe('to a caller that gave up', () => {
     /** Its question is on its way still, and reaches the store after the withdrawal; the reply never comes. */
     async function departed() {
       const holder = await a.locks.acquire('stock');
@@ -139,7 +139,7 @@ describe('a message that grants', () => {
       return { holder, released };
     }
 
-    it('is given back, once', async () => {
+    it('is returned, once', async () => {
       const { holder, released } = await departed();
       const next = track(a.locks.acquire('stock', { waitMs: 10_000, strictOrder: true }));
       await settle();
@@ -151,7 +151,7 @@ describe('a message that grants', () => {
       expect(next.value.isHeld()).toBe(true);
     });
 
-    it('is not expected for ever', async () => {
+    it('is not expected forever', async () => {
       await departed();
       for (let i = 0; i < 40; i++) {
         b.store.next('acquire', lostOnTheWay);
@@ -163,7 +163,7 @@ describe('a message that grants', () => {
     });
   });
 
-  describe('is without effect', () => {
+  describe('has no effect', () => {
     it('when it comes again while the lease lasts', async () => {
       const holder = await a.locks.acquire('stock');
       const waiting = wait();
@@ -176,7 +176,7 @@ describe('a message that grants', () => {
       expect(verbs(b)).toEqual(['acquire']);
     });
 
-    it('when somebody made it up', async () => {
+    it('when it is forged', async () => {
       const holder = await a.locks.acquire('stock');
       const waiting = wait();
       await settle();

@@ -50,7 +50,7 @@ describe('a waiter in the queue', () => {
     },
   );
 
-  it("asks again when the holder's lease should be over, each time", async () => {
+  it('asks again each time the lease of the holder should have ended', async () => {
     await a.locks.acquire('stock', { leaseMs: 60 });
     const waiting = wait();
     await world.clock.advance(10_000);
@@ -79,7 +79,7 @@ describe('a waiter in the queue', () => {
     expect(world.server.listWaiters('stock')).toEqual(['b']);
   });
 
-  it('is kept at once in every line, with one command, when the connection is new', async () => {
+  it('keeps its place in every line at once, with one command, on a new connection', async () => {
     const names = ['one', 'two', 'three'];
     await Promise.all(names.map((name) => a.locks.acquire(name)));
     for (const name of names) track(b.locks.acquire(name));
@@ -95,7 +95,7 @@ describe('a waiter in the queue', () => {
     expect(held.isHeld()).toBe(true);
   });
 
-  it('finds in this way the grant whose message was lost with the connection', async () => {
+  it('finds the grant whose message was lost with the connection in this way', async () => {
     const holder = await a.locks.acquire('stock');
     const waiting = wait();
     await settle();
@@ -108,7 +108,7 @@ describe('a waiter in the queue', () => {
     expect(waiting.value.isHeld()).toBe(true);
   });
 
-  it('goes by the reply of its last command; one that comes late to an earlier one changes no pause', async () => {
+  it('follows the reply to its last command; a late reply to an earlier one changes no pause', async () => {
     b.store.keepsNoPlaces();
     await a.locks.acquire('stock');
     const late = gate();
@@ -123,7 +123,7 @@ describe('a waiter in the queue', () => {
     expect(b.store.sent('acquire')).toHaveLength(3);
   });
 
-  it('pauses longer and longer while it is not answered, up to half a second', async () => {
+  it('pauses longer after each failure, up to half a second', async () => {
     b.store.fates.acquire = failing('notExecuted');
     wait();
     await world.clock.advance(10_000);
@@ -134,7 +134,7 @@ describe('a waiter in the queue', () => {
     }
   });
 
-  describe.each([1, 3])('that is not answered, with %i calls in line,', (count) => {
+  describe.each([1, 3])('without a reply, with %i calls in line,', (count) => {
     const line = (options: LockOptions) => Array.from({ length: count }, () => wait({ waitMs: 700, ...options }));
 
     it.each<[string, () => void, object]>([
@@ -142,7 +142,7 @@ describe('a waiter in the queue', () => {
       ['loses the replies', () => (b.store.fates.acquire = replyLost), { lastAttempt: 'timeout' }],
       ['cannot send', () => (b.store.fates.acquire = failing('notExecuted', 'offline')), { lastAttempt: 'failed' }],
       ['does not know', () => (b.store.fates.acquire = failing('unknown', 'reset')), { lastAttempt: 'failed' }],
-    ])('%s: all are told at their waitMs that Redis is not to be had', async (_, break_, error) => {
+    ])('%s: all get an unavailable error at their waitMs', async (_, break_, error) => {
       break_();
       const calls = line({ attemptTimeoutMs: 200 });
       await world.clock.advance(699);
@@ -165,7 +165,7 @@ describe('a waiter in the queue', () => {
     });
   });
 
-  it('in the middle of a command does not make the busy resource unknown when its call times out', async () => {
+  it('times out as busy in the middle of a command, and not as unknown', async () => {
     await a.locks.acquire('stock');
     const options = { waitMs: 1_300, attemptTimeoutMs: 1_100 };
     const [first, second] = [wait(options), wait(options)];
@@ -175,7 +175,7 @@ describe('a waiter in the queue', () => {
     for (const { error } of [first, second]) expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', lastAttempt: 'busy' });
   });
 
-  it('tells those behind a holder of this process how long that may take', async () => {
+  it('reports to those behind a holder of this process how long that may take', async () => {
     await b.locks.acquire('stock', { leaseMs: 3_000 });
     const waiting = wait({ waitMs: 500 });
     await world.clock.advance(500);

@@ -15,7 +15,7 @@ describe('the holders in an error', () => {
     b = world.instance('b');
   });
 
-  it('of a call that does not wait are those of its answer, also in the event of tryAcquire()', async () => {
+  it('of a call that does not wait come from its reply, also in the event of tryAcquire()', async () => {
     const { fencingToken } = await a.locks.acquire('stock', { mode: 'reentrant' });
     await world.clock.advance(500);
     expect(await b.locks.tryAcquire('stock')).toBeNull();
@@ -24,7 +24,7 @@ describe('the holders in an error', () => {
     expect(error.message).toContain('is held by a for 500 ms (its lease has 15 s left unless renewed)');
   });
 
-  it('say that another call of this process is the holder, with the present lease and without a command', async () => {
+  it('include another call of this process, with its lease and without a command', async () => {
     const first = await a.locks.acquire('stock');
     const second = a.locks.acquire('stock');
     await first.release();
@@ -45,7 +45,7 @@ describe('the holders in an error', () => {
     );
   });
 
-  it('of several resources are those of the one that was not free', async () => {
+  it('of several resources belong to the one that was not free', async () => {
     await a.locks.acquire('y');
     const waiting = track(b.locks.acquire(['x', 'y', 'z'], { waitMs: 1_000 }));
     await world.clock.advance(1_000);
@@ -53,7 +53,7 @@ describe('the holders in an error', () => {
     expect((waiting.error as Error).message).toMatch(/^"y" is held by a for 1 s; waited 1 s/);
   });
 
-  it('do not hide that Redis could not be asked', async () => {
+  it('do not hide that Redis was unreachable', async () => {
     await a.locks.acquire('stock');
     const waiting = track(b.locks.acquire('stock', { waitMs: 3_000 }));
     await world.clock.advance(1_500);

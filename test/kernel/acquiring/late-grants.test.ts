@@ -20,7 +20,7 @@ describe('a grant', () => {
   const wait = (options: LockOptions = {}) => track(b.locks.acquire('stock', { ...terms, ...options }));
   const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
 
-  describe('by message for one who has given up', () => {
+  describe('by message to a caller that has given up', () => {
     /** He gives up, and the command that should withdraw him stalls. */
     async function giveUp() {
       const holder = await a.locks.acquire('stock', terms);
@@ -31,7 +31,7 @@ describe('a grant', () => {
       return { holder, waiting };
     }
 
-    it('is not answered while a release is under way anyhow', async () => {
+    it('needs no answer while a release is pending anyway', async () => {
       const arrival = gate();
       b.store.next('release', executedWhen(arrival.opened));
       const { holder, waiting } = await giveUp();
@@ -45,7 +45,7 @@ describe('a grant', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('is answered with a release, again and again until one arrives', async () => {
+    it('is answered with a release, which is repeated until one arrives', async () => {
       const late = gate();
       b.store.next('acquire', executedWhen(late.opened));
       const { holder } = await giveUp();
@@ -61,7 +61,7 @@ describe('a grant', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('does not delay the next one for longer than the way there and back', async () => {
+    it('does not delay the next one for longer than a round trip', async () => {
       const c = world.instance('c');
       const late = gate();
       b.store.next('acquire', executedWhen(late.opened));
@@ -103,7 +103,7 @@ describe('a grant', () => {
   );
 });
 
-it('keeps nothing of the caller in mind for those who wait no more', () => {
+it('an abandoned wait keeps no reference to its caller', () => {
   const late = new LateGrants(new FakeClock());
   const owner = { resource: 'stock', id: 'a/1/x', mode: 'exclusive' } as const;
   const options = { leaseMs: 3_000, attemptTimeoutMs: 100, signal: new AbortController().signal };

@@ -17,7 +17,7 @@ describe('waiters of one instance', () => {
     b = world.instance('b');
   });
 
-  it('stand in line, and only the first one talks to Redis', async () => {
+  it('queue up, and only the first one talks to Redis', async () => {
     await a.locks.acquire('stock');
     for (let i = 0; i < 50; i++) track(b.locks.acquire('stock', { waitMs: Infinity }));
     await settle();
@@ -39,7 +39,7 @@ describe('waiters of one instance', () => {
     expect(order).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('move up when the first one gives up, and keep its place in the queue', async () => {
+  it('move up when the first one gives up, and keep its place in the queue of the store', async () => {
     const held = await a.locks.acquire('stock');
     const controller = new AbortController();
     const first = track(b.locks.acquire('stock', { signal: controller.signal }));
@@ -55,7 +55,7 @@ describe('waiters of one instance', () => {
     expect(second.state).toBe('fulfilled');
   });
 
-  it('can be given up anywhere in the line, and leave the others in their order', async () => {
+  it('can give up anywhere in the line, and leave the others in their order', async () => {
     const order: number[] = [];
     const held = await b.locks.acquire('stock');
     const stops = Array.from({ length: 8 }, () => new AbortController());
@@ -72,7 +72,7 @@ describe('waiters of one instance', () => {
   });
 });
 
-describe('what a process keeps of one resource', () => {
+describe('the process state of one resource', () => {
   /** In microseconds, of this process alone: others use the processor too. */
   const usedUs = (since: NodeJS.CpuUsage): number => {
     const { user, system } = process.cpuUsage(since);

@@ -43,7 +43,7 @@ describe('a call that waits for long', () => {
     expect(waiting.error).toMatchObject({ code: 'LOCK_TIMEOUT' });
   });
 
-  it('behind others of its process, at 5 s, and still ends in time', async () => {
+  it('is reported at 5 s behind others of its process, and still ends in time', async () => {
     await a.locks.acquire('stock');
     const calls = [7_000, 6_000].map((waitMs) => track(a.locks.acquire('stock', { waitMs })));
     await world.clock.advance(4_999);
@@ -61,7 +61,7 @@ describe('a call that waits for long', () => {
     expect(waits(a)).toHaveLength(2);
   });
 
-  it('is not told where it ends before', async () => {
+  it('is not reported if it ends before', async () => {
     await a.locks.acquire('stock');
     const calls = [b, b, a].map(({ locks }) => track(locks.acquire('stock', { waitMs: 4_999 })));
     await world.clock.advance(30_000);
@@ -69,7 +69,7 @@ describe('a call that waits for long', () => {
     expect([...waits(a), ...waits(b)]).toEqual([]);
   });
 
-  it('is not told of a candidate of a leadership, nor counted', async () => {
+  it('is not reported for a candidate of a leadership, nor counted', async () => {
     a.locks.campaign('reports');
     b.locks.campaign('reports');
     await a.locks.acquire('stock');
@@ -79,7 +79,7 @@ describe('a call that waits for long', () => {
     expect([a.locks.countWaiting(), b.locks.countWaiting()]).toEqual([0, 1]);
   });
 
-  it('is not told while Redis cannot be asked: that is what it waits for', async () => {
+  it('is not reported while Redis is unreachable, which is the cause of the wait', async () => {
     await a.locks.acquire('stock');
     b.store.fates.acquire = failing('notExecuted');
     const calls = [1, 2].map(() => track(b.locks.acquire('stock', { waitMs: 30_000 })));

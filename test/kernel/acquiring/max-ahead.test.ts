@@ -21,7 +21,7 @@ describe('maxAhead', () => {
     track(locks.acquire('stock', { waitMs: Infinity, ...(maxAhead !== undefined && { maxAhead }), ...options }));
   const states = (calls: readonly { state: string }[]): string[] => calls.map(({ state }) => state);
 
-  it('of 0 lets a call take a free resource, and the next one wait for it, but no third one', async () => {
+  it('of 0 lets a call take a free resource, lets the next one wait for it, and refuses a third', async () => {
     const calls = [wait(a, 0), wait(a, 0), wait(a, 0)];
     await settle();
     expect(states(calls)).toEqual(['fulfilled', 'pending', 'rejected']);
@@ -43,7 +43,7 @@ describe('maxAhead', () => {
     expect(world.server.listWaiters('stock')).toEqual(['b', 'c']);
   });
 
-  it('counts those of other processes together with those of its own', async () => {
+  it('counts calls of other processes together with those of its own', async () => {
     await a.locks.acquire('stock');
     wait(b);
     await settle();
@@ -56,7 +56,7 @@ describe('maxAhead', () => {
     expect(calls[0]!.error).toMatchObject({ maxAhead: 1, where: 'process' });
   });
 
-  it('refuses a call as soon as the place of its process is known, if that was still to come', async () => {
+  it('refuses a call as soon as its process learns its place', async () => {
     await a.locks.acquire('stock');
     wait(b);
     await settle();
@@ -76,7 +76,7 @@ describe('maxAhead', () => {
     expect(calls[0]!.error).toMatchObject({ maxAhead: 0, where: 'redis' });
   });
 
-  it('does not refuse a call that waits already, whatever comes before it later', async () => {
+  it('does not refuse a call that waits already, however many join ahead of it later', async () => {
     b.store.keepsNoPlaces();
     const holder = await a.locks.acquire('stock', { strictOrder: true });
     const patient = wait(b, 0);
@@ -100,7 +100,7 @@ describe('maxAhead', () => {
     expect(call.error).not.toHaveProperty('maxAhead');
   });
 
-  it('is refused beside retry, before anything is sent', async () => {
+  it('is refused together with retry, before anything is sent', async () => {
     const error = await rejection(a.locks.acquire('stock', { maxAhead: 1, retry: fixedInterval({ intervalMs: 100 }) }));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error).toMatchObject({ option: 'maxAhead' });

@@ -19,7 +19,7 @@ describe('maxWaiters', () => {
     track(locks.acquire('stock', { waitMs: Infinity, maxWaiters, ...options }));
 
   describe('in one process', () => {
-    it('lets so many calls wait behind a holder of the process, and refuses one more at once', async () => {
+    it('lets that many calls wait behind a holder of the process, and refuses one more at once', async () => {
       const holder = await a.locks.acquire('stock', { leaseMs: 3_000 });
       const calls = [1, 2, 3].map(() => wait(a, 2));
       await settle();
@@ -52,7 +52,7 @@ describe('maxWaiters', () => {
       expect(await states(apart)).toEqual(['fulfilled', 'pending', 'rejected']);
     });
 
-    it('counts the call that asks as soon as it has to wait, and ends the newest of those that are too many', async () => {
+    it('counts a pending request once it has to wait, and ends the newest calls above the limit', async () => {
       await a.locks.acquire('stock', { leaseMs: 3_000 });
       const calls = [wait(b, 1), wait(b, 1), wait(b, 2), wait(b, 1)];
       await settle();
@@ -64,7 +64,7 @@ describe('maxWaiters', () => {
       });
     });
 
-    it('is what each call accepts for itself', async () => {
+    it('applies to the call that set it', async () => {
       await a.locks.acquire('stock');
       const calls = [wait(a, 5), wait(a, 5), wait(a, 1), wait(a, 5)];
       await settle();
@@ -86,7 +86,7 @@ describe('maxWaiters', () => {
   });
 
   describe('in the queue of the store', () => {
-    it('lets so many processes wait, and refuses one more at once', async () => {
+    it('lets that many processes wait, and refuses one more at once', async () => {
       const c = world.instance('c');
       const holder = await a.locks.acquire('stock', { leaseMs: 3_000 });
       const inTime = wait(b, 1);
@@ -111,7 +111,7 @@ describe('maxWaiters', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('lets one who stands in it keep his place, also where he has to ask for that', async () => {
+    it('lets a waiter keep its place, even if it has to ask for it', async () => {
       b.store.keepsNoPlaces();
       await a.locks.acquire('stock');
       const waiting = wait(b, 1);
@@ -120,7 +120,7 @@ describe('maxWaiters', () => {
       expect(b.store.sent('acquire').length).toBeGreaterThan(5);
     });
 
-    it('refuses the one for whom a lease is rotated, who waited behind a holder of his process until then', async () => {
+    it('refuses the call for whom a lease is rotated, if it waited behind a holder of its process until then', async () => {
       const holder = await a.locks.acquire('stock', { strictOrder: true });
       const own = [wait(a, 1), wait(a, 5)];
       const others = ['c', 'd'].map((name) => wait(world.instance(name), 5));

@@ -33,7 +33,7 @@ describe('only the newest call counts', () => {
 
     beforeEach(() => (newer = where === 'of the same process' ? a : b));
 
-    it('is asked to stop, keeps its lease until its work has ended, and is never beside the newer call', async () => {
+    it('is asked to stop, keeps its lease until its work has ended, and never overlaps the newer call', async () => {
       const lease = await granted(a);
       const { signal } = lease;
       const next = call(newer);
@@ -54,7 +54,7 @@ describe('only the newest call counts', () => {
       expect(next.value!.fencingToken).toBeGreaterThan(lease.fencingToken);
     });
 
-    it('that has no signal yet finds it aborted', async () => {
+    it('whose signal is first read later finds it aborted', async () => {
       const lease = await granted(a);
       call(newer);
       await settle();
@@ -62,7 +62,7 @@ describe('only the newest call counts', () => {
       expect(lease.isHeld()).toBe(true);
     });
 
-    it('that goes on is named by the error of the newer call, which says that it was asked to stop', async () => {
+    it('that continues is named by the error of the newer call, with the request to stop', async () => {
       await granted(a);
       const next = call(newer, { ...NEWEST, waitMs: 3_000 });
       await world.clock.advance(3_000);
@@ -75,7 +75,7 @@ describe('only the newest call counts', () => {
     });
   });
 
-  it('of the calls that wait in several processes, the one that came last is granted', async () => {
+  it('the latest call is granted, among calls that wait in several processes', async () => {
     const lease = await granted(a);
     const waits = [];
     for (const instance of [b, c, a, c, b]) {
@@ -94,7 +94,7 @@ describe('only the newest call counts', () => {
     expect(world.server.resources()).toEqual(['page']);
   });
 
-  it('is never passed on in memory before an older call of another process, which would end it then', async () => {
+  it('a lease is not passed on in memory before an older call of another process, which it would end', async () => {
     const lease = await granted(a, { cancellable: true });
     const older = call(b, { onBusy: 'cancelHolder' });
     await settle();
@@ -119,7 +119,7 @@ describe('only the newest call counts', () => {
     expect([lease.signal.aborted, waits.state]).toEqual([false, 'pending']);
   });
 
-  it('fails if it has lost its place: a newer call may have had its turn since', async () => {
+  it('a call fails if it has lost its place, because a newer call may have had its turn', async () => {
     const lease = await granted(a, { leaseMs: 60_000 });
     const waits = call(b, { ...NEWEST, waitMs: Infinity, leaseMs: 3_000 });
     await settle();
@@ -136,7 +136,7 @@ describe('only the newest call counts', () => {
     expect(newer.state).toBe('fulfilled');
   });
 
-  it('fails if it has lost its place, and it is not known to whom', async () => {
+  it('a call fails if it has lost its place to an unknown call', async () => {
     await granted(a, { leaseMs: 60_000 });
     const waits = call(b, { ...NEWEST, waitMs: Infinity, leaseMs: 3_000 });
     await settle();
@@ -177,7 +177,7 @@ describe('only the newest call counts', () => {
       expect(waiter.value!.signal.aborted).toBe(false);
     });
 
-    it('fails also if the newer call has ended: its result stays', async () => {
+    it('fails even if the newer call has ended: its result stays', async () => {
       const older = late();
       await world.clock.advance(500);
       await (await granted(a)).release();
@@ -186,7 +186,7 @@ describe('only the newest call counts', () => {
       expect(world.server.resources()).toEqual([]);
     });
 
-    it('fails also if it has waited for its turn in its process', async () => {
+    it('fails even if it has waited for its turn in its process', async () => {
       const plain = await granted(b, { strictOrder: true });
       const waits = call(b, { strictOrder: true });
       const older = late();
@@ -202,7 +202,7 @@ describe('only the newest call counts', () => {
       expect([waits.state, older.error]).toMatchObject(['fulfilled', { code: 'LOCK_ABORTED', supersededBy: 'a' }]);
     });
 
-    it('waits for its turn where the call that is newer ends none', async () => {
+    it('waits for its turn if the newer call ends none', async () => {
       const older = late();
       await world.clock.advance(500);
       const newer = await granted(a, { cancellable: true });
@@ -215,7 +215,7 @@ describe('only the newest call counts', () => {
   });
 
   describe('the newest call', () => {
-    it('is not older than itself: it asks again, also if its place or its grant was lost', async () => {
+    it('is not older than itself: it asks again, even if its place or its grant was lost', async () => {
       const holder = await granted(a);
       b.store.next('acquire', replyLost);
       b.store.grantFate = grantLost;
@@ -226,7 +226,7 @@ describe('only the newest call counts', () => {
       expect(newest.state).toBe('fulfilled');
     });
 
-    it('is not compared with a time that is still to come: the clock of Redis was set back', async () => {
+    it('is not compared with a time in the future: the clock of Redis was set back', async () => {
       await (await granted(a)).release();
       world.server.redis.set('lock:{page}:newest', `${world.clock.wallNow() + 60_000} a/1/x~!`);
       const next = call(b);

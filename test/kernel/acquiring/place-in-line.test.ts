@@ -30,7 +30,7 @@ describe('the place in line', () => {
     );
   });
 
-  it('is the last that an answer named', async () => {
+  it('comes from the last reply that had one', async () => {
     await a.locks.acquire('stock');
     const first = track(b.locks.acquire('stock', { waitMs: 500 }));
     await world.clock.advance(1);
@@ -42,7 +42,7 @@ describe('the place in line', () => {
     expect(second.error).toMatchObject({ place: 1 });
   });
 
-  it('is not told of the calls behind it, until one of them stands there', async () => {
+  it('is not announced for calls behind it, until one of them is there', async () => {
     await a.locks.acquire('stock');
     void track(b.locks.acquire('stock', { waitMs: 60_000 }));
     await world.clock.advance(1);
@@ -58,7 +58,7 @@ describe('the place in line', () => {
     expect(told).toEqual(expect.arrayContaining([2, 'none', 'none']));
   });
 
-  it('is not known behind a holder of this process, nor to a call that polls', async () => {
+  it('is unknown behind a holder of this process, and for a call that polls', async () => {
     await a.locks.acquire('stock');
     const behind = track(a.locks.acquire('stock', { waitMs: 300 }));
     const polling = track(b.locks.acquire('stock', { waitMs: 300, retry: fixedInterval({ intervalMs: 100 }) }));

@@ -14,7 +14,7 @@ describe('waiting in the queue', () => {
     b = world.instance('b');
   });
 
-  it('costs one command: the grant comes as a message', async () => {
+  it('costs one command: the grant arrives as a message', async () => {
     const lease = await a.locks.acquire('stock');
     const waiting = track(b.locks.acquire('stock'));
     await world.clock.advance(500);
@@ -24,7 +24,7 @@ describe('waiting in the queue', () => {
     expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire']);
   });
 
-  it('takes a grant that comes before the reply of the command that queued it', async () => {
+  it('accepts a grant that arrives before the reply of the command that queued it', async () => {
     const lease = await a.locks.acquire('stock');
     const reply = gate();
     b.store.next('acquire', repliedWhen(reply.opened));
@@ -39,7 +39,7 @@ describe('waiting in the queue', () => {
     expect(await waiting.value.verify()).toBe(true);
   });
 
-  it('is passed over when the waiter has given up', async () => {
+  it('is skipped when the waiter has given up', async () => {
     const c = world.instance('c');
     const lease = await a.locks.acquire('stock');
     const controller = new AbortController();
@@ -54,7 +54,7 @@ describe('waiting in the queue', () => {
     expect(second.state).toBe('fulfilled');
   });
 
-  it('passes a grant on that comes together with the abort', async () => {
+  it('passes on a grant that arrives together with the abort', async () => {
     const c = world.instance('c');
     const lease = await a.locks.acquire('stock');
     const controller = new AbortController();
@@ -70,7 +70,7 @@ describe('waiting in the queue', () => {
     expect(second.state).toBe('fulfilled');
   });
 
-  it('keeps processes apart that were given the same name by mistake', async () => {
+  it('separates processes that have the same name by mistake', async () => {
     const [first, second, third] = [1, 2, 3].map(() => world.instance('same')) as [Instance, Instance, Instance];
     const lease = await first.locks.acquire('stock');
     const waiting = [second, third].map(({ locks }) => track(locks.acquire('stock')));

@@ -27,7 +27,7 @@ describe('readers of one process', () => {
     expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
   }
 
-  it('share what the first of them has in Redis, each with a larger token', async () => {
+  it('share the lease of the first of them in Redis, each with a larger token', async () => {
     const leases = await Promise.all([read(), read(), read()]);
     const later = await read();
     const tokens = [...leases, later].map(({ fencingToken }) => fencingToken);
@@ -36,7 +36,7 @@ describe('readers of one process', () => {
     expect(eventsOf(a, 'acquired').map(({ mode }) => mode)).toEqual(Array(4).fill('read'));
   });
 
-  it('release it in Redis once: the last of them does', async () => {
+  it('release it in Redis once: on the release of the last one', async () => {
     const leases = await Promise.all([read(), read(), read()]);
     await leases[0]!.release();
     await leases[2]!.release();
@@ -67,7 +67,7 @@ describe('readers of one process', () => {
     ['with a maxHoldMs', { maxHoldMs: 60_000 }],
     ['with another leaseMs', { leaseMs: 20_000 }],
     ['with strictOrder', { strictOrder: true }],
-  ])('read each for themselves %s', async (_, other) => {
+  ])('have a lease each %s', async (_, other) => {
     const [one, two] = [await read(), await read(other)];
     const three = await a.locks.acquire('other', { ...READ, ...other });
     const four = await a.locks.acquire('other', READ);
@@ -82,7 +82,7 @@ describe('readers of one process', () => {
   it.each([
     [9, 1],
     [10, 2],
-  ])('share for 10 ms: one who comes %i ms later makes it %i in Redis', async (laterMs, members) => {
+  ])('share for 10 ms: a reader %i ms later makes it %i in Redis', async (laterMs, members) => {
     await read();
     await world.clock.advance(laterMs);
     await read();
@@ -90,7 +90,7 @@ describe('readers of one process', () => {
   });
 
   describe('lose it together', () => {
-    it('when Redis says that it is gone', async () => {
+    it('if Redis reports that it is gone', async () => {
       const leases = await Promise.all([read(), read(), read()]);
       const signals = leases.map(({ signal }) => signal);
       await b.locks.operators.forceRelease('stock', { fencingToken: leases[1]!.fencingToken });
@@ -101,7 +101,7 @@ describe('readers of one process', () => {
       await expectNothingLeft();
     });
 
-    it('when it is not renewed in time', async () => {
+    it('if it is not renewed in time', async () => {
       const leases = await Promise.all([read(), read(), read()]);
       const signals = leases.map(({ signal }) => signal);
       a.store.fates.renew = lostOnTheWay;
@@ -113,7 +113,7 @@ describe('readers of one process', () => {
       await expectNothingLeft();
     });
 
-    it('when the process stood still, whoever notices first; and the next ones ask Redis', async () => {
+    it('if the process was blocked, whoever notices first; later readers ask Redis', async () => {
       const [one, two] = await Promise.all([read(), read()]);
       world.clock.block(40_000);
       expect(one!.isHeld()).toBe(false);
@@ -135,7 +135,7 @@ describe('readers of one process', () => {
       expect([writer.state, world.server.listWaiters('stock')]).toEqual(['pending', ['a']]);
     });
 
-    it('are not joined by those who come after it', async () => {
+    it('are not joined by later readers', async () => {
       const first = await read();
       const writer = track(a.locks.acquire('stock', WRITE));
       const later = track(read());
@@ -151,7 +151,7 @@ describe('readers of one process', () => {
       await expectNothingLeft();
     });
 
-    it.each(['aborts', 'runs out of time'])('are let in, all of them, when it %s', async (how) => {
+    it.each(['aborts', 'runs out of time'])('are admitted together, when it %s', async (how) => {
       const first = await read();
       const controller = new AbortController();
       const given = how === 'aborts' ? { signal: controller.signal } : { waitMs: 50 };
@@ -168,7 +168,7 @@ describe('readers of one process', () => {
     });
   });
 
-  it('are each granted by the one message, when a writer elsewhere leaves', async () => {
+  it('are each granted by one message, when a writer elsewhere leaves', async () => {
     const writer = await b.locks.acquire('stock', WRITE);
     const readers = [track(read()), track(read()), track(read())];
     await settle();
@@ -180,7 +180,7 @@ describe('readers of one process', () => {
     expect(a.store.sent('acquire')).toHaveLength(1);
   });
 
-  it('give back a grant that comes when the last of them has given up', async () => {
+  it('return a grant that arrives after the last of them has given up', async () => {
     const late = gate();
     a.store.next('acquire', executedWhen(late.opened));
     const controller = new AbortController();
@@ -204,7 +204,7 @@ describe('readers of one process', () => {
       expect([one!.isHeld(), two!.isHeld()]).toEqual([true, true]);
     });
 
-    it('cuts the lease of one who reads alone', async () => {
+    it('cuts the lease of a single reader', async () => {
       const [one, two] = await Promise.all([read(), read()]);
       await two!.release();
       await one!.extend(1_000);

@@ -38,7 +38,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     ['wants several', { several: true }],
   ] as const;
 
-  it.each(WAYS)('ends a call that %s after 2 s, long before waitMs, and says so', async (_, how) => {
+  it.each(WAYS)('ends a call that %s after 2 s, long before waitMs, and reports it', async (_, how) => {
     goAway();
     const names = 'several' in how ? ['stock', 'table'] : 'stock';
     const call = track(b.locks.acquire(names as string, { waitMs: 20_000, ...('retry' in how ? how : {}) }));
@@ -69,7 +69,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(isNamed).toBe(unavailableMs < waitMs);
   });
 
-  it('is counted by the module option, and by that of the call where both are set', async () => {
+  it('follows the module option, or the option of the call if both are set', async () => {
     const c = world.instance('c', { defaults: { unavailableMs: 500 } });
     goAway(c);
     const [own, called] = [wait({}, c.locks), wait({ unavailableMs: 700 }, c.locks)];
@@ -79,7 +79,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(code(called)).toBe('LOCK_UNAVAILABLE');
   });
 
-  it.each(WAYS)('that is back in time lets a call that %s go on', async (_, how) => {
+  it.each(WAYS)('lets a call that %s continue if it recovers in time', async (_, how) => {
     goAway();
     const names = 'several' in how ? ['stock', 'table'] : 'stock';
     const call = track(b.locks.acquire(names as string, { waitMs: 20_000, ...('retry' in how ? how : {}) }));
@@ -89,7 +89,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(call.value.isHeld()).toBe(true);
   });
 
-  it('that is connected again, but has not answered yet, is no reason to give up', async () => {
+  it('does not end a call if it is connected again, but has not answered yet', async () => {
     goAway();
     const calls = [wait(), wait(), wait({ retry: fixedInterval({ intervalMs: 400 }) })];
     await world.clock.advance(1_950);
@@ -102,7 +102,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(calls.filter(({ state }) => state === 'fulfilled')).toHaveLength(1);
   });
 
-  it('is noticed within a second by a call in the queue, where no message tells of it', async () => {
+  it('is noticed within a second by a queued call, if no message reports it', async () => {
     b.store.hearing!.trustedForMs = 0;
     await a.locks.acquire('stock');
     const call = wait({ waitMs: 60_000 });
@@ -113,7 +113,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(code(call)).toBe('LOCK_UNAVAILABLE');
   });
 
-  it('does not concern a Redis that is connected and does not answer, or not in time', async () => {
+  it('does not apply to a connected Redis that does not answer, or not in time', async () => {
     b.store.all(lostOnTheWay);
     const hung = wait({ waitMs: 5_000 });
     await world.clock.advance(4_999);
@@ -132,7 +132,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(leadership.isLeader()).toBe(true);
   });
 
-  it('ends what waits until a resource is free', async () => {
+  it('ends the wait until a resource is free', async () => {
     await a.locks.acquire('stock');
     const call = track(b.locks.watches.waitUntilFree('stock', { waitMs: 60_000 }));
     await world.clock.advance(10_000);
@@ -144,7 +144,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect((call.error as Error).message).toContain('unavailableMs');
   });
 
-  it('of a quorum is one without a majority, and not one of its nodes', async () => {
+  it('means that a quorum lost its majority, and not one of its nodes', async () => {
     const quorum = new QuorumWorld();
     const { locks } = quorum.client();
     quorum.down(0);

@@ -9,7 +9,7 @@ import { track } from '../../support/expect/tracked.js';
 const DOWN = 'not connected to Redis (connect ECONNREFUSED)';
 const closed = () => new LockStoreError('notExecuted', DOWN);
 
-describe('what ended a wait', () => {
+describe('the cause of a timeout', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -34,7 +34,7 @@ describe('what ended a wait', () => {
     store.reconnect();
   };
 
-  describe('is the holder, where Redis was there all the time:', () => {
+  describe('is the holder, if Redis was available all the time:', () => {
     it('for calls of several modes, each of which asks for itself in the last moment of another', async () => {
       await a.locks.acquire('stock');
       const calls = [wait({ waitMs: 400 }), wait({ mode: 'read', waitMs: 600 }), wait({ waitMs: 400 })];
@@ -42,7 +42,7 @@ describe('what ended a wait', () => {
       expect(codes(calls)).toEqual(['LOCK_TIMEOUT', 'LOCK_TIMEOUT', 'LOCK_TIMEOUT']);
     });
 
-    it.each(['read', 'write'] as const)('for one whose turn to ask (%s) comes as its time ends', async (mode) => {
+    it.each(['read', 'write'] as const)('for a call whose turn to ask (%s) comes as its time ends', async (mode) => {
       await a.locks.acquire('stock');
       const first = wait({ waitMs: 400 });
       const last = wait({ mode, waitMs: 401 });
@@ -52,7 +52,7 @@ describe('what ended a wait', () => {
       expect(codes([first, last])).toEqual(['LOCK_TIMEOUT', 'LOCK_TIMEOUT']);
     });
 
-    it('for one of several resources that was had in the last moment, too late for the next one', async () => {
+    it('for one of several resources that was acquired in the last moment, too late for the next one', async () => {
       const held = await a.locks.acquire('chair');
       const both = track(b.locks.acquire(['chair', 'table'], { waitMs: 1_000 }));
       await world.clock.advance(999);
@@ -92,7 +92,7 @@ describe('what ended a wait', () => {
       }
     });
 
-    it('dies a moment before the end, and the connection knows, though nothing was sent since', async () => {
+    it('dies a moment before the end, and the connection knows, without a command since', async () => {
       await held();
       const calls = [wait({ waitMs: 900 }), wait({ waitMs: 900, mode: 'read' })];
       await world.clock.advance(600);
@@ -104,7 +104,7 @@ describe('what ended a wait', () => {
         expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { message: DOWN } });
     });
 
-    it('hangs: that is known once an attempt had its whole time, and not before', async () => {
+    it('hangs: reported once an attempt had its full time, and not before', async () => {
       await held();
       const times = [1_900, 2_300];
       const calls = times.map((waitMs) => wait({ waitMs }));
@@ -119,7 +119,7 @@ describe('what ended a wait', () => {
       });
     });
 
-    it('hangs, which a probe shows where nothing else was sent', async () => {
+    it('hangs, which a probe shows if nothing else was sent', async () => {
       await held();
       const attemptTimeoutMs = 500;
       const calls = [600, 900].map((waitMs) => wait({ waitMs, attemptTimeoutMs }));
@@ -131,7 +131,7 @@ describe('what ended a wait', () => {
       expect(b.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'release']);
     });
 
-    it('answers this call, though a probe has no answer: another server may hang', async () => {
+    it('answers this call, though a probe has no reply: another server may hang', async () => {
       await held();
       b.store.hearing!.silentSince = world.clock.now();
       await world.clock.advance(60_000);
@@ -149,7 +149,7 @@ describe('what ended a wait', () => {
       expect(codes([waiting])).toEqual(['LOCK_UNAVAILABLE']);
     });
 
-    it('hangs, and a holder of this process has lost its lease for that', async () => {
+    it('hangs, so that a holder of this process has lost its lease', async () => {
       await b.locks.acquire('stock', { leaseMs: 900 });
       const waiting = wait({ waitMs: 1_000 });
       await settle();
@@ -159,8 +159,8 @@ describe('what ended a wait', () => {
     });
   });
 
-  describe('is unknown, where Redis has never answered:', () => {
-    it('the error says so, and not that it was asked 0 times', async () => {
+  describe('is unknown, if Redis has never answered:', () => {
+    it('the error reports that, and not that it was asked 0 times', async () => {
       b.store.fates.acquire = lostOnTheWay;
       const calls = [wait({ waitMs: 5 }), wait({ waitMs: 5 })];
       await world.clock.advance(5);
@@ -170,7 +170,7 @@ describe('what ended a wait', () => {
     });
   });
 
-  describe('at a quorum of three', () => {
+  describe('with a quorum of three', () => {
     it.each([
       ['is the holder, while a majority answers: one is down', [0], [], 'LOCK_TIMEOUT', undefined],
       [

@@ -33,7 +33,7 @@ const classes = errorClassesOf(here).map(([name, mine]) => {
   return { name, mine, other };
 });
 
-it('finds two copies of each error class', () => {
+it('each error class exists in two copies', () => {
   expect(classes.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['LockError', 'LockBusyError', 'LeaseLostError', 'FencedCommandError', 'JobNotFoundError']),
   );
@@ -65,7 +65,7 @@ describe.each(classes)('$name', ({ name, mine, other }) => {
     expect(instanceOf(subclassOf(Special))).toBeInstanceOf(Special);
   });
 
-  it('knows nothing else', () => {
+  it('recognizes nothing else', () => {
     const parents = (each: AnyErrorClass): unknown[] => {
       const parent = Object.getPrototypeOf(each) as AnyErrorClass | null;
       return parent === null ? [] : [parent, ...parents(parent)];
@@ -83,7 +83,7 @@ describe.each(classes)('$name', ({ name, mine, other }) => {
   });
 });
 
-it('lets a test of an application expect an error of the other copy', async () => {
+it('a test of an application can expect an error of the other copy', async () => {
   const busy = new there.LockBusyError('stock', 1, 900);
   await expect(Promise.reject(busy)).rejects.toBeInstanceOf(here.LockBusyError);
   await expect(Promise.reject(busy)).rejects.toThrow(here.LockBusyError);

@@ -36,7 +36,7 @@ describe('errors', () => {
     expect(new Set(codes.values()).size).toBe(codes.size);
   });
 
-  it('say "busy" by one class, of every call that did not get a resource which others have or wait for', () => {
+  it('use one class for "busy", for every call whose resource is held or waited for', () => {
     const busy = all.filter((error) => error instanceof errors.LockBusyError);
     expect(busy.map(({ name, code }) => [name, code])).toEqual([
       ['LockBusyError', 'LOCK_BUSY'],
@@ -77,7 +77,7 @@ describe('errors', () => {
     const busy = (of: Holders, attempts = 1) => new errors.LockBusyError('order:7', attempts, 27_000, of);
     const timeout = (of: Holders, attempts = 3) => new errors.LockTimeoutError('order:7', 301, attempts, 900, of);
 
-    it('one of another process', () => {
+    it('one in another process', () => {
       expect(busy(seen(holder('api-3:4711'))).message).toBe(
         '"order:7" is held by api-3:4711 for 42 s (its lease has 27 s left unless renewed). ' +
           'Set waitMs to wait for it, or try again later.',
@@ -88,7 +88,7 @@ describe('errors', () => {
       );
     });
 
-    it('one of this process, and a wait behind others of it', () => {
+    it('one in this process, and a wait behind others of it', () => {
       const own = seen(holder('api-3:4711', { isThisProcess: true, heldMs: 1_810 }));
       expect(timeout(own, 0).message).toMatch(
         /^"order:7" is held by another call of this process for 1\.8 s; waited 301 ms behind other calls of this process\. /,
@@ -130,7 +130,7 @@ describe('errors', () => {
       expect(full('redis', 3)).toBe('The queue for "order:7" is full: 3 processes are already waiting (maxWaiters)');
     });
 
-    it('or not, where none is known', () => {
+    it('unless none is known', () => {
       const unknown = { holders: [], holderCount: 0 };
       expect(busy(unknown, 2).message).toMatch(/^"order:7" is held by another holder \(asked 2 times\)\. Set waitMs/);
       expect(timeout(unknown, 0).message).toMatch(
@@ -140,7 +140,7 @@ describe('errors', () => {
       expect(new errors.LockBusyError('order:7', 1, 0)).toMatchObject({ holders: [], holderCount: 0 });
     });
 
-    it('quoted and cut, where another program has written the name', () => {
+    it('quoted and cut, if another program has written the name', () => {
       const evil = holder(`evil\n\u001b[31m\u202e${'x'.repeat(500)}`);
       for (const { message } of [busy(seen(evil)), timeout(seen(evil, evil))]) {
         expect(message).not.toMatch(/[\n\u001b\u202e]/);

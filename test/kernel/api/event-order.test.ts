@@ -21,20 +21,20 @@ describe('the order of events', () => {
     }) as [Instance, Instance];
   });
 
-  it('observers hear of a lease before acquire() resolves, and of its end before release() resolves', async () => {
+  it('observers get a lease before acquire() resolves, and its end before release() resolves', async () => {
     const lease = await a.locks.acquire('stock').finally(() => told.push('acquire() resolves'));
     await lease.release().finally(() => told.push('release() resolves'));
     expect(told).toEqual(['a acquired', 'acquire() resolves', 'a released', 'release() resolves']);
   });
 
-  it('with backgroundRelease, release() resolves before', async () => {
+  it('release() resolves before the event with backgroundRelease', async () => {
     const lease = await a.locks.acquire('stock', { backgroundRelease: true });
     await lease.release().finally(() => told.push('release() resolves'));
     await settle();
     expect(told).toEqual(['a acquired', 'release() resolves', 'a released']);
   });
 
-  it('a lease that was lost has its end once: what its release says is of another type', async () => {
+  it('a lost lease ends once: its release emits another type', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: 1_000, watchdog: false });
     await world.clock.advance(1_000);
     await lease.release();
@@ -51,7 +51,7 @@ describe('the order of events', () => {
     expect(told).toEqual(['a acquired', 'a waiting', 'a released', 'a acquired']);
   });
 
-  it('by a command, the next one of the same process may begin first', async () => {
+  it('the next lease of the same process may begin first if it takes a command', async () => {
     const first = await a.locks.acquire('stock', { strictOrder: true });
     const second = track(a.locks.acquire('stock', { strictOrder: true }));
     await first.release();
@@ -60,7 +60,7 @@ describe('the order of events', () => {
     expect(told).toEqual(['a acquired', 'a waiting', 'a acquired', 'a released']);
   });
 
-  it('so may the next one of another process; its token is larger, whatever the order', async () => {
+  it('the next lease of another process may begin first; its token is larger in any order', async () => {
     const first = await a.locks.acquire('stock');
     const second = track(b.locks.acquire('stock'));
     await settle();

@@ -5,14 +5,14 @@ type Values = (texts: TemplateStringsArray, ...values: unknown[]) => string;
 const anyKey = key as Values;
 
 describe('key', () => {
-  it('writes what is clear as a template string does', () => {
+  it('writes clear values like a template string', () => {
     expect(key`order:${7}`).toBe('order:7');
     expect(key`${'eu'}:order:${7n}:${true}`).toBe('eu:order:7:true');
     expect(key`order:${0}:${-1.5}`).toBe('order:0:-1.5');
     expect(key`reports`).toBe('reports');
   });
 
-  it('does not look for words in a string: somebody may be called so', () => {
+  it('does not search strings for words, which may be names', () => {
     expect(key`user:${'null'}:${'undefined'}:${'NaN'}`).toBe('user:null:undefined:NaN');
   });
 
@@ -27,7 +27,7 @@ describe('key', () => {
     ['an array of 1', ['7']],
     ['a function', () => '7'],
     ['Symbol(7)', Symbol('7')],
-  ])('refuses %s, and says where it stands', (what, value) => {
+  ])('refuses %s, and reports its position', (what, value) => {
     const make = (): string => anyKey`tenant:${'eu'}:order:${value}:lines`;
     expect(make).toThrow(InvalidLockOptionsError);
     expect(make).toThrow(/^Value 2 of a key, after ":order:", is /);
@@ -35,7 +35,7 @@ describe('key', () => {
     expect(make).toThrow(expect.objectContaining({ option: 'key' }));
   });
 
-  it('takes a value for what a client sent or left out, unless no client can send it', () => {
+  it('takes a value for missing input of a client, unless no client can send it', () => {
     for (const value of [undefined, null, NaN, Infinity, '', {}, ['7']]) {
       expect(() => anyKey`order:${value}`).toThrow(InvalidResourceError);
     }
@@ -49,7 +49,7 @@ describe('key', () => {
     );
   });
 
-  it('says how it is used when it is called like a function', () => {
+  it('explains its use when it is called like a function', () => {
     const call = anyKey as unknown as (name: unknown) => string;
     expect(() => call('order:7')).toThrow('key is a tag for template strings: key`order:${id}`');
     expect(() => call(undefined)).toThrow(InvalidLockOptionsError);

@@ -12,7 +12,7 @@ import { LOCK_DEFAULTS, resolveLockOptions } from '../../../lib/kernel/api/lock-
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 
-describe('a label that a call gives', () => {
+describe('the label of a call', () => {
   it('is stored as JSON, without what is not set', () => {
     expect(
       encodeLabel({ group: 'Orders.pay', site: undefined, request: '7f', tries: 2, of: [true, null, { a: 1 }] }),
@@ -22,7 +22,7 @@ describe('a label that a call gives', () => {
     expect(encodeLabel({ group: undefined })).toBeUndefined();
   });
 
-  it('never has a line end in it, so that it cannot be taken for another holder', () => {
+  it('never contains a line end, so that it cannot imitate another holder', () => {
     expect(encodeLabel({ text: 'a\nshop-9/x 1 32 9999999999999\r\0' })).not.toMatch(/[\n\r\0]/);
   });
 
@@ -71,7 +71,7 @@ describe('a label that a call gives', () => {
     expect(error).toMatchObject({ option: 'label', message: expect.stringContaining(message) });
   });
 
-  it('is the only one that makes the options of a call larger', () => {
+  it('is the only part that enlarges the options of a call', () => {
     const plain = resolveLockOptions({ waitMs: 0 }, LOCK_DEFAULTS);
     expect(plain).not.toHaveProperty('label');
     expect(resolveLockOptions({ waitMs: 0, label: { group: 'a' } }, LOCK_DEFAULTS)).toEqual({
@@ -81,7 +81,7 @@ describe('a label that a call gives', () => {
   });
 });
 
-describe('a label that Redis has', () => {
+describe('a label in Redis', () => {
   it('is read as it was written', () => {
     const label = { group: 'Orders.pay', traceparent: TRACEPARENT, n: [1, { a: null }] };
     expect(readLabel(encodeLabel(label))).toEqual({ label });
@@ -98,12 +98,12 @@ describe('a label that Redis has', () => {
     ['too much of it', JSON.stringify({ text: 'x'.repeat(250) })],
     ['too many bytes of it', JSON.stringify({ text: 'é'.repeat(130) })],
     ['a nest', '{"a":'.repeat(60)],
-  ])('counts as none where another program has written %s', (_, text) => {
+  ])('counts as none if another program has written %s', (_, text) => {
     expect(readLabel(text).label).toBeUndefined();
     expect(readLabel(text)).toEqual({});
   });
 
-  it('cannot bring a prototype, or a group that is no text', () => {
+  it('cannot add a prototype, or a group that is no text', () => {
     const label = readLabel('{"__proto__":{"isAdmin":true},"a":{"__proto__":{"b":1}},"group":{"x":1},"site":7}').label!;
     expect(Object.getPrototypeOf(label)).toBe(Object.prototype);
     expect(JSON.stringify(label)).toBe('{"a":{}}');
@@ -112,7 +112,7 @@ describe('a label that Redis has', () => {
 });
 
 describe('a label in a message', () => {
-  it('names the work first, then what helps to find it', () => {
+  it('has the work first, then details that help to find it', () => {
     expect(describeLabel(undefined)).toBe('');
     expect(describeLabel({ request: '7f3a', group: 'Orders.pay' })).toBe(' (Orders.pay, request 7f3a)');
     expect(describeLabel({ site: 'src/orders.ts:12:3' })).toBe(' (src/orders.ts:12:3)');
@@ -127,7 +127,7 @@ describe('a label in a message', () => {
     ['direction marks', 'abc\u202egnp.exe\u2066'],
     ['markup', '<img src=x onerror=alert(1)>'],
     ['emoji', '👩‍👩‍👧‍👦'.repeat(9)],
-  ])('shows %s escaped, and no more than a little of it', (_, hostile) => {
+  ])('shows %s escaped and cut', (_, hostile) => {
     const text = describeLabel({ group: hostile, [hostile]: hostile, b: hostile, c: hostile, d: hostile, e: hostile });
     // eslint-disable-next-line no-control-regex
     expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
@@ -135,7 +135,7 @@ describe('a label in a message', () => {
     expect(text.match(/"/g)!.length).toBeGreaterThanOrEqual(8);
   });
 
-  it('stands beside its holder', () => {
+  it('is next to its holder', () => {
     const holder: Holder = {
       instanceId: 'shop-3',
       isThisProcess: false,

@@ -51,7 +51,7 @@ describe('lock options', () => {
     ['retry', { intervalMs: 10 }, 'a strategy with a next() method', 'an object (Object)'],
     ['retry', 5, 'a strategy with a next() method', '5'],
     ['signal', {}, 'an AbortSignal', 'an object (Object)'],
-  ])('refuse %s: %p, with what is allowed and what was given', (option, value, allowed, given) => {
+  ])('refuse %s: %p, with the allowed values and the given one', (option, value, allowed, given) => {
     const { message, option: named, code } = complaint({ [option]: value });
     expect(code).toBe('INVALID_LOCK_OPTIONS');
     expect(named).toBe(option);
@@ -69,23 +69,23 @@ describe('lock options', () => {
     ['singal', 'signal'],
     ['strictorder', 'strictOrder'],
     ['maxWaiter', 'maxWaiters'],
-  ])('do not know %s: did you mean %s?', (wrong, right) => {
+  ])('refuse %s: did you mean %s?', (wrong, right) => {
     expect(complaint({ [wrong]: 1 }).message).toBe(
       `lock options do not know the option "${wrong}". Did you mean ${right}?`,
     );
   });
 
-  it('list what they know where nothing is near', () => {
+  it('list all options if none is similar', () => {
     expect(complaint({ somethingElse: 1 }).message).toContain(
       'They know: mode, leaseMs, waitMs, unavailableMs, watchdog',
     );
   });
 
-  it.each([[null], ['leaseMs'], [5], [[]], [[Symbol('x')]]])('are no %p', (options) => {
+  it.each([[null], ['leaseMs'], [5], [[]], [[Symbol('x')]]])('refuse %p', (options) => {
     expect(complaint(options).message).toContain('lock options must be an object');
   });
 
-  it('do not show what is inside a value', () => {
+  it('do not show the content of a value', () => {
     expect(complaint({ leaseMs: { password: 'hunter2' } }).message).not.toContain('hunter2');
   });
 
@@ -96,12 +96,12 @@ describe('lock options', () => {
     },
   );
 
-  it('do not show a text that stands in the place of the options: it may be a URL with its password', () => {
+  it('do not show a text in place of the options: it may be a URL with its password', () => {
     const { message } = complaint('redis://:hunter2@localhost');
     expect(message).toBe('lock options must be an object, not a string.');
   });
 
-  it('cut a name that is no name, and do not look for what it may have meant', () => {
+  it('cut a text that is no name, and suggest none', () => {
     const { message } = complaint({ [`leaseMs${'s'.repeat(20_000)}`]: 1 });
     expect(message.length).toBeLessThan(400);
     expect(message).toContain('They know: mode');
@@ -117,11 +117,11 @@ describe('lock options', () => {
     [{ strictOrder: true, maxWaiters: 1 }],
     [{ strictOrder: false, maxWaiters: 1_000_000 }],
     [{ signal: AbortSignal.abort(), mode: 'reentrant', watchdog: false, retry: { next: () => null } }],
-  ])('take %p', (options) => {
+  ])('accept %p', (options) => {
     expect(resolveLockOptions(options, LOCK_DEFAULTS)).toMatchObject(options.maxHoldMs ? {} : options);
   });
 
-  it('take the defaults for what is left out, also where it is undefined', () => {
+  it('use the defaults for options that are left out or undefined', () => {
     const defaults = { ...LOCK_DEFAULTS, leaseMs: 5_000 };
     expect(resolveLockOptions({ leaseMs: undefined, waitMs: 1 }, defaults)).toEqual({
       ...defaults,
@@ -136,7 +136,7 @@ describe('lock options', () => {
     });
   });
 
-  it('ask for no lease that is longer than the whole hold', () => {
+  it('request no lease that is longer than the whole hold', () => {
     expect(resolveLockOptions({ leaseMs: 30_000, maxHoldMs: 500 }, LOCK_DEFAULTS).leaseMs).toBe(500);
   });
 });

@@ -6,12 +6,12 @@ const TABLE = new OptionTable({ pauseMs: milliseconds(1, 100).default(10), loud:
 const NEEDED = new OptionTable({ everyMs: milliseconds(1, 100).required() });
 
 describe('a table of options', () => {
-  it('has their names, and the defaults of those that have one', () => {
+  it('lists the options, and the defaults of those that have one', () => {
     expect(TABLE.names).toEqual(['pauseMs', 'loud']);
     expect(TABLE.defaults).toEqual({ pauseMs: 10 });
   });
 
-  it('takes what each of them allows, and what is left out', () => {
+  it('accepts allowed values, and missing ones', () => {
     expect(() => TABLE.check('here', { pauseMs: 100, loud: undefined })).not.toThrow();
   });
 
@@ -33,7 +33,7 @@ describe('a table of options', () => {
     expect(() => TABLE.check('here', given)).toThrow(new InvalidLockOptionsError(message, ''));
   });
 
-  it('leaves alone what an object inherits beside its options', () => {
+  it('ignores inherited properties', () => {
     expect(() => TABLE.check('here', Object.create({ other: 1, pauseMs: 5 }) as object)).not.toThrow();
   });
 
@@ -43,7 +43,7 @@ describe('a table of options', () => {
     expect(() => NEEDED.check('outer', { everyMs: 1 }, 'outer.')).not.toThrow();
   });
 
-  it('makes another without some of its options', () => {
+  it('creates another one without some of its options', () => {
     const rest = new OptionTable(without(TABLE.options, 'loud'));
     expect(rest.names).toEqual(['pauseMs']);
     expect(() => rest.check('here', { loud: true })).toThrow('here does not know the option "loud"');

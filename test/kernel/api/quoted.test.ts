@@ -29,7 +29,7 @@ const HOSTILE = [
 ];
 const codeOf = (character: string): string => `U+${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-describe('a name with a character that a terminal obeys, or that hides others', () => {
+describe('a name with a character that a terminal executes, or that hides others', () => {
   it.each(HOSTILE.map((character) => [codeOf(character), character]))(
     'is shown with an escape in place of it: %s',
     async (_code, character) => {
@@ -53,7 +53,7 @@ describe('a name with a character that a terminal obeys, or that hides others', 
     },
   );
 
-  it('is the same name for all else, and other names are shown as they are', async () => {
+  it('remains unique, and other names are shown as they are', async () => {
     const { locks } = new LockWorld().instance('a');
     const lease = await locks.acquire('a\u202eb');
     expect(lease.resource).toBe('a\u202eb');
@@ -63,7 +63,7 @@ describe('a name with a character that a terminal obeys, or that hides others', 
     }
   });
 
-  it('is cut where it is long', () => {
+  it('is cut if it is long', () => {
     expect(quoteResource('x'.repeat(81))).toBe(`"${'x'.repeat(77)}..."`);
     expect(describeValue('x'.repeat(61))).toBe(`"${'x'.repeat(57)}..."`);
   });

@@ -40,7 +40,7 @@ describe("the name of a job's run, which may come from a URL", () => {
     expect(fleet.runs).toHaveLength(1);
   });
 
-  it('is what operators know the run by: they see it, list it, and end it', async () => {
+  it('identifies the run for operators: they see it, list it, and end it', async () => {
     const { operators } = anna.instance.locks;
     anna.fire('09:00', 60_000);
     await fleet.clock.advance(100);
@@ -68,7 +68,7 @@ describe('the name of the lock of a leader, which may come from a URL', () => {
     expect(leader.isLeader()).toBe(true);
   });
 
-  it('is what operators know the leader by: they see it, list it, and end it', async () => {
+  it('identifies the leader for operators: they see it, list it, and end it', async () => {
     const { operators } = a.locks;
     const term = await a.locks.campaign('mailer').whenElected();
     const { fencingToken } = term;
@@ -81,7 +81,7 @@ describe('the name of the lock of a leader, which may come from a URL', () => {
 });
 
 describe('the longest name', () => {
-  it('of a leadership, or a job, leaves room for what goes before it; a longer one is refused by its own name', async () => {
+  it('of a leadership, or a job, leaves room for its prefix; a longer one is refused by its own name', async () => {
     const { instance } = new Fleet().member('anna');
     const long = 'ü'.repeat(252);
     await instance.locks.campaign(`${long}x`).whenElected();

@@ -36,7 +36,7 @@ describe('exponentialBackoff', () => {
     expect([1, 2, 3, 4, 5, 6].map((attempt) => retry.next(state(attempt)))).toEqual([10, 20, 40, 80, 100, 100]);
   });
 
-  it('stays at maxMs for ever', () => {
+  it('stays at maxMs forever', () => {
     const retry = exponentialBackoff({ jitter: false });
     expect(retry.next(state(5_000))).toBe(2_000);
   });

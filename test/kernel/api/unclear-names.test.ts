@@ -45,17 +45,17 @@ describe('a name that a template string makes of a missing value', () => {
     expect(store.commands).toEqual([]);
   });
 
-  it.each(UNCLEAR)('%j is a name like others where the module allows it', async (name) => {
+  it.each(UNCLEAR)('%j is a normal name if the module allows it', async (name) => {
     const { locks } = world.instance('a', { suspiciousNames: 'allow' });
     await expect(locks.using(name, undefined, () => 'done')).resolves.toBe('done');
   });
 
-  it.each(CLEAR)('is not %j', async (name) => {
+  it.each(CLEAR)('does not include %j', async (name) => {
     const { locks } = world.instance('a');
     await expect(locks.using(name, undefined, () => 'done')).resolves.toBe('done');
   });
 
-  it('does not keep an operator from looking at such a lock', async () => {
+  it('does not keep an operator from inspecting such a lock', async () => {
     const { locks } = world.instance('a');
     await expect(locks.inspect('order:undefined')).resolves.toMatchObject({ holders: [] });
   });

@@ -42,7 +42,7 @@ describe('calls of several instances that wait for each other', () => {
     for (let left = ms; left > 0; left -= 50) await world.clock.advance(Math.min(50, left));
   };
 
-  it('are named in the error of each, with their places in the code, and the wait ends in time', async () => {
+  it('are named in the error of each, with their call sites, and the wait ends in time', async () => {
     nested(a, 'x', 'y');
     nested(b, 'y', 'x');
     await pass(WAIT_MS + 100);
@@ -73,7 +73,7 @@ describe('calls of several instances that wait for each other', () => {
     it.each([
       ['the question fails', () => Promise.reject(new Error('Redis is away'))],
       ['the question has no answer', () => new Promise<never>(() => {})],
-    ])('where %s', async (_name, call) => {
+    ])('if %s', async (_name, call) => {
       a.store.rollCalls!.call = call;
       nested(a, 'x', 'y');
       nested(b, 'y', 'x');
@@ -92,7 +92,7 @@ describe('calls of several instances that wait for each other', () => {
       expectInTime(errorsOf(a)[0]);
     });
 
-    it('where its signal aborts meanwhile', async () => {
+    it('if its signal aborts during the roll call', async () => {
       const caller = new AbortController();
       a.store.rollCalls!.call = () => new Promise<never>(() => {});
       nested(a, 'x', 'y', { signal: caller.signal });
@@ -103,7 +103,7 @@ describe('calls of several instances that wait for each other', () => {
       expectInTime(errorsOf(a)[0], 'LOCK_ABORTED');
     });
 
-    it('where the application shuts down', async () => {
+    it('if the application shuts down', async () => {
       nested(a, 'x', 'y');
       nested(b, 'y', 'x');
       await pass(WAIT_MS - 900);
@@ -142,7 +142,7 @@ describe('calls of several instances that wait for each other', () => {
     expect(explanation.value).toMatchObject({ cause: 'deadlock', state: { waiters: [] } });
   });
 
-  it('are not told by explain() where there is no circle, or where the instances do not answer', async () => {
+  it('are not reported by explain() if there is no circle, or if the instances do not answer', async () => {
     nested(a, 'x', 'y');
     await b.locks.acquire('y');
     await pass(1_000);
@@ -156,7 +156,7 @@ describe('calls of several instances that wait for each other', () => {
     expect(late.value.cause).toBe('inUse');
   });
 
-  it('are not named on a quorum, which cannot ask them: the error says that it may be a deadlock', async () => {
+  it('are not named on a quorum, which has no roll calls: the error reports a possible deadlock', async () => {
     const quorum = new QuorumWorld({ nodes: 3, seed: 1 });
     const [one, other] = [quorum.client(), quorum.client()];
     const errors: LockTimeoutError[] = [];

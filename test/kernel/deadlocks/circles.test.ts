@@ -23,14 +23,14 @@ const among = (all: readonly NestedWait[]) => (resource: string) => all.filter((
 const namesOf = (circle: readonly NestedWait[]) => circle.map(({ instanceId }) => instanceId).join('');
 
 describe('findCircle', () => {
-  it('finds the shortest', () => {
+  it('returns the shortest', () => {
     const a = wait('a', ['x'], 'y');
     expect(namesOf(findCircle(a, among([wait('b', ['z'], 'x'), wait('c', ['y'], 'z'), wait('d', ['y'], 'x')])))).toBe(
       'ad',
     );
   });
 
-  it('names what each of them is held up by, where they hold more', () => {
+  it('names the lock that blocks each, if they hold more', () => {
     const circle = findCircle(wait('a', ['x', 'v'], 'y'), among([wait('b', ['w', 'y'], 'v')]));
     expect(tellCircle(circle).map(({ holds }) => holds)).toEqual(['v', 'y']);
   });
@@ -56,7 +56,7 @@ describe('findCircle', () => {
     expect(findCircle(a, among([b])).length > 0 ? 1 : 0).toBe(found);
   });
 
-  it('follows no reader to a holder whose mode is not known, and a writer to every holder', () => {
+  it('follows no reader to a holder of unknown mode, and a writer to every holder', () => {
     const unknown = { ...wait('b', [], 'x'), holds: [{ resource: 'y' }] };
     expect(findCircle({ ...wait('a', ['x'], 'y'), mode: 'read' }, among([unknown]))).toEqual([]);
     expect(namesOf(findCircle(wait('a', ['x'], 'y'), among([unknown])))).toBe('ab');
@@ -82,7 +82,7 @@ describe('circleAmong', () => {
 describe('circlesAmong', () => {
   const answer = (each: NestedWait, waitedMs: number) => ({ ...each, waitedMs });
 
-  it('tells each circle once, of waits that had begun before the first answer', () => {
+  it('returns each circle once, of waits that had begun before the first answer', () => {
     const found = (waitedMs: number) => {
       const waits = [wait('a', ['x'], 'y'), wait('b', ['y'], 'x'), wait('c', ['v'], 'w'), wait('d', ['w'], 'v')];
       const told = circlesAmong({
@@ -96,7 +96,7 @@ describe('circlesAmong', () => {
     expect(found(299)).toEqual(['ab']);
   });
 
-  it('looks at so many calls at most that it takes no process its time', () => {
+  it('limits the number of calls, so that it blocks no process', () => {
     // Each of 100 readers in a row of 30 resources wants to write the next one.
     const waits = Array.from({ length: 3_000 }, (_, i) => ({
       ...wait(`${i}`, [], `r${Math.floor(i / 100) + 1}`, 'write'),
@@ -161,7 +161,7 @@ describe('a circle that is reported', () => {
       },
     ],
     ['to an operator', ({ answers }) => circlesAmong(answers)],
-  ])('%s was one at some moment', (_name, report) => {
+  ])('%s existed at some moment', (_name, report) => {
     let reported = 0;
     for (let seed = 1; seed <= 3_000; seed++) {
       const history = historyOf(seed);

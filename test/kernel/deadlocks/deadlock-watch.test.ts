@@ -63,7 +63,7 @@ describe('DeadlockWatch', () => {
   it.each([
     ['fails', () => Promise.reject(new Error('Redis is away'))],
     ['never ends', () => new Promise<never>(() => {})],
-  ])('leaves the call as it is where the question %s', async (_name, question) => {
+  ])('leaves the call unchanged if the roll call %s', async (_name, question) => {
     answer = question;
     const call = callOf(1_000);
     watch.watch(call);

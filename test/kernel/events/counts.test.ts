@@ -6,7 +6,7 @@ import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { brokenAfter } from '../../support/world/scripted-store.js';
 
 /** The simulation of contention has every other ending, in any order. These are the endings by name. */
-describe('what a metric counts from events comes back to 0', () => {
+describe('a metric from event counts returns to 0', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -73,7 +73,7 @@ describe('what a metric counts from events comes back to 0', () => {
     expectBegun({ held: 1, waiting: 3 });
   });
 
-  it('of a lease that is lost, even if its release fails then, and of one whose release is not confirmed', async () => {
+  it('after a lost lease, even if its release fails then, and after an unconfirmed release', async () => {
     const lost = await b.locks.acquire('order:7', { leaseMs: 1_000, watchdog: false });
     await world.clock.advance(1_000);
     b.store.fates.release = brokenAfter;
@@ -86,7 +86,7 @@ describe('what a metric counts from events comes back to 0', () => {
     expectBegun({ held: 2, waiting: 0 });
   });
 
-  it('of leases that are handed on in memory, which say so', async () => {
+  it('after leases that are passed on in memory, by their events', async () => {
     const leases = Array.from({ length: 5 }, () => track(b.locks.acquire('order:7')));
     for (const lease of leases) {
       await world.clock.advance(1);
@@ -110,7 +110,7 @@ describe('what a metric counts from events comes back to 0', () => {
     expectBegun({ held: 2, waiting: 0 });
   });
 
-  it('of leaderships, whose candidates do not count as waiting', async () => {
+  it('after leaderships, whose candidates do not count as waiting', async () => {
     a.locks.campaign('mailer');
     const campaign = b.locks.campaign('mailer');
     await world.clock.advance(60_000);

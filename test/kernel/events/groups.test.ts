@@ -29,7 +29,7 @@ describe('the group of a resource', () => {
     expect(new Groups().of(resource)).toBe(group);
   });
 
-  it('is what the function of the user returns', () => {
+  it('is the result of the function of the user', () => {
     expect(new Groups((resource) => resource.split('/')[1]!).of('shop/order/7')).toBe('order');
   });
 
@@ -46,7 +46,7 @@ describe('the group of a resource', () => {
     ['returns a long text', () => 'x'.repeat(101), '"xxx'],
     ['returns HTML', () => '<script>', '"<script>"'],
     ['returns a text with a line break', () => 'a\nb', String.raw`"a\nb"`],
-  ])('is _other where that %s, which is warned of once', (_, ofResource, shown) => {
+  ])('is _other if that %s, with one warning', (_, ofResource, shown) => {
     const lines: string[] = [];
     const groups = new Groups(ofResource, (line) => lines.push(line));
     expect([groups.of('a'), groups.of('b')]).toEqual([OTHER_GROUP, OTHER_GROUP]);
@@ -55,7 +55,7 @@ describe('the group of a resource', () => {
     expect(lines[0]).toContain(shown);
   });
 
-  it('is _other where that is async, whose error does not end the process', async () => {
+  it('is _other if that is async, whose error does not end the process', async () => {
     const lines: string[] = [];
     const ofResource = (): never => Promise.reject(new Error('no such table')) as never;
     expect(new Groups(ofResource, (line) => lines.push(line)).of('a')).toBe(OTHER_GROUP);
@@ -64,7 +64,7 @@ describe('the group of a resource', () => {
     expect(lines).toHaveLength(1);
   });
 
-  it('is one of 200: hostile keys cannot push out what is registered, before or after them', () => {
+  it('is one of 200: hostile keys cannot displace registered ones, before or after them', () => {
     const groups = new Groups();
     groups.register('method', 'Orders.pay');
     for (let i = 0; i < 10_000; i++) groups.of(`hostile${i}:x`);
@@ -78,7 +78,7 @@ describe('the group of a resource', () => {
     expect(groups.of('late:1')).toBe(OTHER_GROUP);
   });
 
-  it('leaves places for names with a colon, if names without one come from data', () => {
+  it('reserves room for names with a colon, if data produces names without one', () => {
     const groups = new Groups();
     groups.register('method', 'Orders.pay');
     const letters = (i: number) =>
@@ -96,7 +96,7 @@ describe('the group of a resource', () => {
     expect(prefixes.size).toBe(MAX_GROUPS - 1 - MAX_NAMES_OF_CODE + 1);
   });
 
-  it('keeps the names of a program free of what a terminal or a page would execute', () => {
+  it('keeps names free of characters that a terminal or a page would execute', () => {
     const groups = new Groups();
     groups.register('leadership', 'a<b>\u202e', 'exclusive', 'leader:a<b>\u202e');
     expect(groups.of('leader:a<b>\u202e', 'leader:a<b>\u202e')).toBe('leader:a_b__');
@@ -105,7 +105,7 @@ describe('the group of a resource', () => {
     expect(groups.of('job:1', letters)).toBe('\u{1d49c}'.repeat(100));
   });
 
-  it('tells a listener of all that are registered, once each, until it leaves', () => {
+  it('is announced to a listener once, including earlier ones, until it leaves', () => {
     const groups = new Groups();
     const told: RegisteredGroup[] = [];
     groups.register('method', 'Orders.pay', 'write');
@@ -121,8 +121,8 @@ describe('the group of a resource', () => {
   });
 });
 
-describe('events that nothing listens to', () => {
-  it('find no group, but that of a lease that was lost', async () => {
+describe('events without a listener', () => {
+  it('compute no group, except for a lost lease', async () => {
     const { LockWorld } = await import('../../support/world/lock-world.js');
     let asked = 0;
     const world = new LockWorld();

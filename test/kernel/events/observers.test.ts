@@ -11,7 +11,7 @@ describe('observers', () => {
     world = new LockWorld();
   });
 
-  it('that throw break nothing, and do not keep the event from the others', async () => {
+  it('that throw break nothing, and the others still get the event', async () => {
     const events: LockEvent[] = [];
     const bad = () => {
       throw new Error('observer');
@@ -45,7 +45,7 @@ describe('observers', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  describe('that end a call as soon as they hear that it waits', () => {
+  describe('that end a call in its waiting event', () => {
     /** Aborts the n-th call that is reported as waiting. */
     const abortingInstance = (stop: AbortController, nth = 1) => {
       let told = 0;
@@ -55,7 +55,7 @@ describe('observers', () => {
       return world.instance('a', { observers: [observer] });
     };
 
-    it('break nothing where its time is over at that moment', async () => {
+    it('break nothing if its time ends at that moment', async () => {
       const stop = new AbortController();
       const { locks, store } = abortingInstance(stop);
       store.fates.acquire = lostOnTheWay;
@@ -86,7 +86,7 @@ describe('observers', () => {
     });
   });
 
-  it('hear of an acquisition that fails', async () => {
+  it('receive an acquisition that fails', async () => {
     const a = world.instance('a');
     const b = world.instance('b');
     await a.locks.acquire('stock');
@@ -106,7 +106,7 @@ describe('observers', () => {
     ]);
   });
 
-  it('can leave', async () => {
+  it('can unsubscribe', async () => {
     const a = world.instance('a');
     const heard: LockEvent[] = [];
     const leave = a.locks.observers.add((event) => heard.push(event));

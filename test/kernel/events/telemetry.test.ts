@@ -23,7 +23,7 @@ describe('a telemetry', () => {
     expect(told).toEqual(['acquired billing', 'lost billing', 'stopped']);
   });
 
-  it('that throws everywhere breaks nothing, and is warned of once', async () => {
+  it('that throws everywhere breaks nothing, and causes one warning', async () => {
     const world = new LockWorld();
     const lines: string[] = [];
     const fail = (): never => {
@@ -89,7 +89,7 @@ describe('a telemetry', () => {
       Object.assign(new Error(), { stack: 'Error: bad label a\u001b[31m\u202e\r\n    at export (a.js:1:2)' }),
       /Error: bad label a\\u001b\[31m\\u202e\\u000d\n {4}at export \(a\.js:1:2\)$/,
     ],
-  ])('that throws %s breaks nothing, and is shown safely', async (_, thrown, shown) => {
+  ])('that throws %s breaks nothing, and is printed safely', async (_, thrown, shown) => {
     const world = new LockWorld();
     const lines: string[] = [];
     const fail = (): never => {

@@ -36,7 +36,7 @@ describe('assertLocked', () => {
     );
   });
 
-  it('refuses where the context holds nothing, or something else, and says what', async () => {
+  it('refuses a context that holds nothing, or something else, and names it', async () => {
     const none = refused('stock');
     expect(none).toBeInstanceOf(LockNotHeldError);
     expect(none).toMatchObject({ code: 'LOCK_NOT_HELD', resource: 'stock', held: [] });
@@ -76,7 +76,7 @@ describe('assertLocked', () => {
     expect(await late).toBeInstanceOf(LockNotHeldError);
   });
 
-  it('says that a lease was lost, also that of another part of a composite lease', async () => {
+  it('reports a lost lease, even of another part of a composite lease', async () => {
     await a.locks.using(['x', 'y'], { watchdog: false, leaseMs: 100, onLost: 'ignore' }, async () => {
       await world.clock.advance(100);
       expect(refused('y')).toBeInstanceOf(LeaseLostError);
@@ -96,7 +96,7 @@ describe('assertLocked', () => {
 });
 
 describe('currentOrThrow', () => {
-  it('refuses where there is none', async () => {
+  it('refuses a context without one', async () => {
     const none = refusal(() => a.locks.currentOrThrow());
     expect(none).toMatchObject({ code: 'LOCK_NOT_HELD', resource: '', held: [] });
     expect((none as Error).message).toMatch(/^This async context does not hold any lock\. Call/);

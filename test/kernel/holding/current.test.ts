@@ -26,7 +26,7 @@ describe('current', () => {
     expect(a.locks.current()).toBeUndefined();
   });
 
-  it('is nothing in another application of the process', async () => {
+  it('is undefined in another application of the process', async () => {
     const b = world.instance('b');
     await a.locks.using('stock', undefined, async () => {
       expect(b.locks.current()).toBeUndefined();
@@ -34,7 +34,7 @@ describe('current', () => {
     });
   });
 
-  it('is nothing for work that outlives the lease', async () => {
+  it('is undefined for work that outlives the lease', async () => {
     let child!: Promise<unknown>;
     await a.locks.using('stock', undefined, async () => {
       child = new Promise((resolve) => setImmediate(() => setImmediate(resolve))).then(() => a.locks.current());
@@ -42,7 +42,7 @@ describe('current', () => {
     expect(await child).toBeUndefined();
   });
 
-  it('still shows a lease that was lost, so that work can find out', async () => {
+  it('still returns a lost lease, so that work can find out', async () => {
     await a.locks.using('stock', { watchdog: false, leaseMs: 100, onLost: 'ignore' }, async () => {
       await world.clock.advance(100);
       expect(a.locks.current()?.isHeld()).toBe(false);

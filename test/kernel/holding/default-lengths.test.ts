@@ -21,7 +21,7 @@ describe('with the default lengths', () => {
     [a, b] = [world.instance('a'), world.instance('b')];
   });
 
-  it('no call fails because a holder dies, and the first has the lock within 1.1 leases', async () => {
+  it('no call fails if a holder dies, and the first waiter has the lock within 1.1 leases', async () => {
     await a.locks.acquire('stock');
     a.store.all(lostOnTheWay);
     const call = track(b.locks.acquire('stock'));
@@ -56,7 +56,7 @@ describe('with the default lengths', () => {
     [{}, 30_000],
     [{ leaseMs: 4_000 }, 4_000],
     [{ restartQuarantineMs: 20_000 }, 20_000],
-  ])('a node of a quorum that has restarted votes when all leases have ended: %j', (options, expected) => {
+  ])('a restarted node of a quorum votes when all leases have ended: %j', (options, expected) => {
     const quorum = { connections: ['redis://a', 'redis://b', 'redis://c'] };
     expect(resolveModuleOptions({ quorum, ...options }).defaults.restartQuarantineMs).toBe(expected);
   });

@@ -53,7 +53,7 @@ describe('a lease that is held for long', () => {
     expect(told()).toEqual([['b', 5_000]]);
   });
 
-  it('has no timer of its own, and is renewed in time all the same', async () => {
+  it('has no timer of its own, and is still renewed in time', async () => {
     const lease = await a.locks.acquire('a', { leaseMs: 30_000, warnAfterMs: 5_000 });
     await world.clock.advance(1_000); // the timer that watched over the commands is gone
     expect(world.clock.timers).toBe(1);

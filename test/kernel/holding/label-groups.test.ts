@@ -22,7 +22,7 @@ describe('the module option labelGroups', () => {
   const shown = async () =>
     (await b.locks.inspect('stock')).holders.map(({ label, isHandedOn }) => label ?? { isHandedOn });
 
-  it('names the group of a holder in another process, which has stated no label', async () => {
+  it('names the group of a holder in another process, without a label of its own', async () => {
     b.locks.operators.contention();
     const report = await a.locks.acquire('stock', REPORT);
     const payment = track(b.locks.acquire('stock', PAY));
@@ -35,13 +35,13 @@ describe('the module option labelGroups', () => {
     expect(blockers.map(({ text }) => text)).toEqual(['Orders.pay waited 3 s in 1 call for Report.run']);
   });
 
-  it('leaves the group out where the label of the call has no room for it', () => {
+  it('omits the group if the label of the call leaves no room for it', () => {
     const label = JSON.stringify({ request: 'x'.repeat(240) });
     expect(labelWithGroup(label, 'Orders.pay')).toBe(label);
     expect(labelWithGroup(undefined, '\u{1f512}'.repeat(100))).toBeUndefined();
   });
 
-  it('sends nothing for a hand-over within one group', async () => {
+  it('sends nothing for a handover within one group', async () => {
     const first = await a.locks.acquire('stock', PAY);
     const second = track(a.locks.acquire('stock', PAY));
     const before = verbs(a);
@@ -53,7 +53,7 @@ describe('the module option labelGroups', () => {
     await second.value.release();
   });
 
-  it('is off by default: then no command has a label, nor a place for one', async () => {
+  it('is off by default: commands have no label, and no argument for one', async () => {
     const c = world.instance('c');
     const [on, off] = [a, c].map(({ store }) => ownersAskedFor(store));
     for (const { locks } of [a, c]) await (await locks.acquire('stock', PAY)).release();

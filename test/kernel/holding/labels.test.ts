@@ -34,7 +34,7 @@ describe('the label of a call', () => {
     expect([world.server.isEmpty, world.clock.timers]).toEqual([true, 0]);
   }
 
-  it('is shown to other processes, in errors too, and costs no command', async () => {
+  it('is visible to other processes, in errors too, and costs no command', async () => {
     const lease = await take(a, PAY);
     const error = await rejection<LockBusyError>(b.locks.acquire('stock', { waitMs: 0 }));
     expect(error.holders).toMatchObject([{ instanceId: 'a', label: PAY }]);
@@ -56,8 +56,8 @@ describe('the label of a call', () => {
     await lease.release();
   });
 
-  describe('where the lease is handed on in memory', () => {
-    it('is taken away at once, and that of the next holder follows with an early renewal', async () => {
+  describe('if the lease is passed on in memory', () => {
+    it('is removed at once, and the label of the next holder follows with an early renewal', async () => {
       const first = await take(a, PAY);
       const waiting = take(a, REFUND);
       await first.release();
@@ -79,7 +79,7 @@ describe('the label of a call', () => {
     it.each([
       ['was refused', failing('refused')],
       ['was not executed', failing('notExecuted')],
-    ])('is corrected by the next renewal where the command that takes it away %s', async (_, fate) => {
+    ])('is corrected by the next renewal if the command that removes it %s', async (_, fate) => {
       const first = await take(a, PAY);
       const waiting = take(a);
       a.store.next('label', fate);
@@ -110,7 +110,7 @@ describe('the label of a call', () => {
     });
   });
 
-  describe('where a waiter gives up, and the next call takes its place', () => {
+  describe('if a waiter gives up, and the next call takes its place', () => {
     it('is replaced in the queue at once', async () => {
       const held = await take(b, PAY);
       const gone = track(a.locks.acquire('stock', { waitMs: 100, label: PAY }));

@@ -3,7 +3,7 @@ import { MemoryLockStore } from '../../../lib/memory/memory-lock-store.js';
 import { LockClient } from '../../../lib/kernel/lock-client.js';
 import { rejection } from '../../support/expect/eventually.js';
 
-describe('where a Redis that has forgotten its locks grants them again after 1 s', () => {
+describe('a Redis that has lost its locks and grants them again after 1 s', () => {
   const store = () => new MemoryLockStore({ instanceId: 'one' });
   const locks = new LockClient({ store: store(), defaults: { leaseMs: 1_000, restartQuarantineMs: 1_000 } });
   const expectRefused = async (call: () => unknown) => {
@@ -20,11 +20,11 @@ describe('where a Redis that has forgotten its locks grants them again after 1 s
     ['using', () => locks.using('a', { leaseMs: 1_001 }, () => undefined)],
     ['a permit', () => locks.semaphore('s', { permits: 1 }).acquire({ leaseMs: 1_001 })],
     ['a campaign', () => locks.campaign('a', { leaseMs: 1_001 })],
-  ])('a longer lease is refused: %s', async (_, call) => {
+  ])('allows no longer lease: %s', async (_, call) => {
     await expectRefused(call);
   });
 
-  it('nor does a lease get longer than that', async () => {
+  it('allows no extension beyond that', async () => {
     const lease = await locks.acquire('a');
     await expectRefused(() => lease.extend(1_001));
     expect(lease.isHeld()).toBe(true);

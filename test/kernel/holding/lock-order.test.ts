@@ -3,7 +3,7 @@ import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { settle } from '../../support/world/fake-clock.js';
 
-describe('the orders in which locks are taken inside each other', () => {
+describe('conflicting orders of nested locks', () => {
   let world: LockWorld;
   let a: Instance;
   let warnings: string[];
@@ -30,7 +30,7 @@ describe('the orders in which locks are taken inside each other', () => {
     eventsOf(a, 'lockOrder').map(({ edges }) => edges.map(({ held, wanted }) => `${held} > ${wanted}`).join(', '));
   const edges = () => a.locks.lockOrder().map(({ held, wanted }) => `${held} > ${wanted}`);
 
-  it('are told as soon as two of them make a circle, though no call has waited', async () => {
+  it('are reported as soon as two of them make a circle, though no call has waited', async () => {
     await nested('order:7', 'stock:1');
     await nested('order:8', 'stock:2');
     expect(circles()).toEqual([]);
@@ -66,7 +66,7 @@ describe('the orders in which locks are taken inside each other', () => {
     return readFileSync(file!, 'utf8').split('\n')[Number(line) - 1];
   };
 
-  it('have the lines of the application that took the one and wanted the other', async () => {
+  it('have the lines of the application that took one lock and wanted the other', async () => {
     const outer = async () => {
       await a.locks.using('order:1', {}, () => inner());
     };
@@ -90,7 +90,7 @@ describe('the orders in which locks are taken inside each other', () => {
       expect(circles()).toEqual(['account > account, account > account']);
     });
 
-    it('are none where one call takes several', async () => {
+    it('are ignored if one call takes several', async () => {
       await a.locks.using(['account:2', 'account:1'], {}, () => {});
       await nested('x', 'y');
       await a.locks.using(['account:2', 'account:1'], {}, () => {});
@@ -99,7 +99,7 @@ describe('the orders in which locks are taken inside each other', () => {
     });
   });
 
-  it('count those of a call for several resources, from the first nested call on', async () => {
+  it('include those of a call for several resources, from the first nested call on', async () => {
     await a.locks.using(['order:1', 'stock:1'], {}, () => {});
     expect(edges()).toEqual([]);
     await nested('stock:1', 'order:1');
@@ -122,7 +122,7 @@ describe('the orders in which locks are taken inside each other', () => {
     expect(circles()).toHaveLength(expected);
   });
 
-  it('are none of semaphores, of calls that do not wait, of re-entries, and of names without a group', async () => {
+  it('exclude semaphores, calls that do not wait, re-entries, and names without a group', async () => {
     const permit = (work: () => Promise<unknown>) => a.locks.semaphore('s', { permits: 2 }).using({}, work);
     await permit(() => nested('x'));
     await nested('w', ['x', { waitMs: 0 }]);
@@ -133,7 +133,7 @@ describe('the orders in which locks are taken inside each other', () => {
     expect(a.locks.lockOrder()).toEqual([]);
   });
 
-  it('are 1,000 at most, which is said once', async () => {
+  it('are limited to 1,000, with one warning', async () => {
     await a.locks.using('outer', {}, async () => {
       for (let i = 0; i < 1_005; i++) await a.locks.using(`g${i}:1`, {}, () => {});
     });
@@ -141,7 +141,7 @@ describe('the orders in which locks are taken inside each other', () => {
     expect(warnings).toEqual([expect.stringContaining('in 1000 orders of groups')]);
   });
 
-  it.each([0, undefined, 'frozen'])('have no lines or some where the limit of stacks is %s', async (limit) => {
+  it.each([0, undefined, 'frozen'])('have some lines, or none, if the limit of stacks is %s', async (limit) => {
     const { stackTraceLimit } = Error;
     if (limit === 'frozen') Object.defineProperty(Error, 'stackTraceLimit', { writable: false });
     else Error.stackTraceLimit = limit as number;

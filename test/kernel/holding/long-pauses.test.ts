@@ -10,7 +10,7 @@ const LEASE_MS = 3_000;
 const TERMS: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };
 
 /** A pause is longer than a lease, the tries of a withdrawal, and the memory of late grants (two leases). */
-describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms', (pauseMs) => {
+describe.each([3 * LEASE_MS, 3_600_000])('a process that is blocked for %d ms', (pauseMs) => {
   let world: LockWorld;
   let clock: ProcessClock;
   /** The instance that is blocked. */
@@ -51,7 +51,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     expect(a.locks.stats().orphanReleases).toBe(0);
   }
 
-  it('while its command is on its way: the grant has expired when it is read, and is requested again', async () => {
+  it('with a command on its way finds the grant expired, and requests it again', async () => {
     const acquiring = track(a.locks.acquire('stock', TERMS));
     const next = await block();
     expect(acquiring.state).toBe('pending');
@@ -62,7 +62,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('after it gave up: a grant that was made meanwhile ends with its lease, and its message changes nothing', async () => {
+  it('after it gave up: a grant in that time ends with its lease, and its message changes nothing', async () => {
     const holder = await b.locks.acquire('stock', TERMS);
     const controller = new AbortController();
     // Its question is executed; the withdrawal is not.
@@ -79,7 +79,7 @@ describe.each([3 * LEASE_MS, 3_600_000])('a process that stands still for %d ms'
     expect(a.locks.stats().lateGrants).toBeLessThanOrEqual(1);
   });
 
-  it('after it gave up, with its question still on its way: what that is granted ends with its lease', async () => {
+  it('after it gave up, with its request still on its way: the grant ends with its lease', async () => {
     let arrive = (): void => {};
     // The reply, and the message, are never read: the connection broke.
     a.store.next('acquire', (execute) => new Promise((resolve) => (arrive = () => void execute().then(() => resolve))));

@@ -24,7 +24,7 @@ describe('the error of a lease that was not renewed in time', () => {
   it.each([
     ['asks the lease before its timers run', 0],
     ['hears of it from the late timer', 1],
-  ])('says how long the process stood still, if the process %s', async (_how, timers) => {
+  ])('has the time that the event loop was blocked, if the process %s', async (_how, timers) => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     const { signal } = lease;
     await world.clock.advance(500);
@@ -38,7 +38,7 @@ describe('the error of a lease that was not renewed in time', () => {
     expect(signal.aborted).toBe(true);
   });
 
-  it('names the standstill also if a renewal was under way when it began', async () => {
+  it('has the blocked event loop even if a renewal was pending when it began', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     a.store.next('renew', lostOnTheWay);
     await world.clock.advance(1_000);
@@ -46,7 +46,7 @@ describe('the error of a lease that was not renewed in time', () => {
     expect(lossOf(lease)).toMatch(/blocked for at least 2.8 s/);
   });
 
-  it('says how long Redis did not answer, if the timers were on time', async () => {
+  it('has the time without a reply of Redis, if the timers were on time', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     a.store.all(lostOnTheWay);
     await world.clock.advance(LEASE_MS);
@@ -56,7 +56,7 @@ describe('the error of a lease that was not renewed in time', () => {
     );
   });
 
-  it('says what Redis replied to the last renewal', async () => {
+  it('has the reply of Redis to the last renewal', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     a.store.fates.renew = failing('notExecuted', 'READONLY You can not write against a read only replica');
     await world.clock.advance(LEASE_MS);
@@ -65,7 +65,7 @@ describe('the error of a lease that was not renewed in time', () => {
     );
   });
 
-  it('does not blame a standstill that was over before the last confirmed renewal', async () => {
+  it('does not blame a block that ended before the last confirmed renewal', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     await world.clock.advance(500);
     world.clock.block(1_900);
@@ -78,7 +78,7 @@ describe('the error of a lease that was not renewed in time', () => {
 });
 
 describe('renewals that fail and then succeed', () => {
-  it('are told once to the observers, with how many failed and for how long', async () => {
+  it('are reported once to the observers, with the number of failures and their duration', async () => {
     const world = new LockWorld();
     const a = world.instance('a');
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });

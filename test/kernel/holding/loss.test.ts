@@ -55,7 +55,7 @@ describe('losing a lease', () => {
     expect(lease.signal.reason).toMatchObject({ reason: 'notRenewed' });
   });
 
-  it('sends no renewal once the deadline has passed, whatever timer comes first', async () => {
+  it('sends no renewal once the deadline has passed, whatever timer fires first', async () => {
     await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     world.clock.block(LEASE_MS);
     await world.clock.advance(LEASE_MS * 10);
@@ -78,7 +78,7 @@ describe('losing a lease', () => {
     ]);
   });
 
-  it('still sends one release, because a late renewal may have kept the lock; nobody else is hurt', async () => {
+  it('still sends one release, because a late renewal may have kept the lock; no other holder is affected', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: LEASE_MS });
     a.store.fates.renew = lostOnTheWay;
     await world.clock.advance(LEASE_MS);

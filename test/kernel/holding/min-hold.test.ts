@@ -55,7 +55,7 @@ describe('a lease with minHoldMs', () => {
     expect(isFree()).toBe(true);
   });
 
-  describe('that others wait for', () => {
+  describe('with waiters', () => {
     it.each([300, 4_700])('is granted to the first of them %i ms later, to the millisecond', async (minHoldMs) => {
       const lease = await a.locks.acquire('stock', { minHoldMs });
       const waiting = wait();
@@ -68,7 +68,7 @@ describe('a lease with minHoldMs', () => {
       expect([waiting.state, second.state]).toEqual(['fulfilled', 'pending']);
     });
 
-    it('heeds a message that comes before the answer to the same command', async () => {
+    it('accepts a message that arrives before the reply to the same command', async () => {
       const lease = await a.locks.acquire('stock', { minHoldMs: 300 });
       const answer = gate();
       b.store.next('acquire', repliedWhen(answer.opened));
@@ -95,7 +95,7 @@ describe('a lease with minHoldMs', () => {
       expect(next.value?.fencingToken).toBeGreaterThan(lease.fencingToken + 31);
     });
 
-    it('takes no lease that could be passed on in memory: it counts from a grant of the store', async () => {
+    it('accepts no lease that could be passed on in memory, because it counts from a grant of the store', async () => {
       const lease = await a.locks.acquire('stock', { waitMs: 100 });
       const next = wait(MIN, a);
       await settle();
@@ -106,7 +106,7 @@ describe('a lease with minHoldMs', () => {
     });
   });
 
-  describe('that is entered again', () => {
+  describe('with a second entry', () => {
     it('counts from the grant, and ends with the last release', async () => {
       await a.locks.using('stock', { ...MIN, mode: 'reentrant' }, async () => {
         await a.locks.using('stock', { mode: 'reentrant' }, async () => {});
@@ -120,11 +120,11 @@ describe('a lease with minHoldMs', () => {
     });
   });
 
-  describe('whose release goes wrong', () => {
+  describe('whose release fails', () => {
     it.each<[string, Parameters<typeof a.store.next>[1]]>([
       ['is lost', lostOnTheWay],
       ['is not answered', replyLost],
-    ])('is released again so that it is kept, where the first one %s', async (_, fate) => {
+    ])('is released again so that it is kept, if the first one %s', async (_, fate) => {
       const lease = await a.locks.acquire('stock', MIN);
       a.store.next('retain', fate);
       const released = track(lease.release());
@@ -139,7 +139,7 @@ describe('a lease with minHoldMs', () => {
     });
   });
 
-  it('is not kept where no caller got it: the call gave up, or another resource was busy', async () => {
+  it('is not kept if no caller got it: the call gave up, or another resource was busy', async () => {
     a.store.next('acquire', replyLost);
     const waiting = track(a.locks.acquire('stock', { ...MIN, waitMs: 100 }));
     await world.clock.advance(200);
@@ -152,7 +152,7 @@ describe('a lease with minHoldMs', () => {
     expect(a.store.sent('retain')).toEqual([]);
   });
 
-  it('is kept when the process shuts down, which does not wait for the end of it', async () => {
+  it('is kept when the process shuts down, which does not wait for its end', async () => {
     const lease = await a.locks.acquire('stock', MIN);
     const closed = track(a.locks.shutdown(10_000));
     await settle();
@@ -175,12 +175,12 @@ describe('a lease with minHoldMs', () => {
       'minHoldMs must be at most leaseMs (15000) where watchdog is false, not 40000: a fixed lease ends after ' +
         'leaseMs. Raise leaseMs, or lower minHoldMs.',
     ],
-  ])('is refused where it cannot be kept: %j', async (options, message) => {
+  ])('is refused if it cannot be kept: %j', async (options, message) => {
     await expect(a.locks.acquire('stock', options)).rejects.toThrow(new InvalidLockOptionsError(message, 'minHoldMs'));
     expect(a.store.commands).toEqual([]);
   });
 
-  it('is no option of a leadership', () => {
+  it('does not exist for a leadership', () => {
     expect(() => a.locks.campaign('leader', MIN as object)).toThrow('do not know the option "minHoldMs"');
   });
 });

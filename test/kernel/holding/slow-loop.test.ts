@@ -4,7 +4,7 @@ const LEASE_MS = 12_000;
 /** The interval of the watchdog. */
 const CHECK_MS = LEASE_MS / 12;
 
-describe('a process that stands still', () => {
+describe('a blocked event loop', () => {
   let world: LockWorld;
   let a: Instance;
 
@@ -27,7 +27,7 @@ describe('a process that stands still', () => {
     return { lease, event: told()[0] };
   }
 
-  it('for longer than a third of a lease is reported, whenever it begins', async () => {
+  it('is reported if it lasts longer than a third of a lease, whenever it begins', async () => {
     // Three renewals, in steps that meet no timer.
     for (let atMs = 0; atMs < LEASE_MS; atMs += 97) {
       const { lease, event } = await block(atMs, LEASE_MS / 3 + 1);
@@ -42,7 +42,7 @@ describe('a process that stands still', () => {
     }
   });
 
-  it('for less than a quarter of each lease is not told, whenever it begins', async () => {
+  it('is not reported if it lasts less than a quarter of each lease, whenever it begins', async () => {
     for (let atMs = 0; atMs < LEASE_MS; atMs += 97) {
       const { event } = await block(atMs, LEASE_MS / 4);
       expect({ atMs, event }).toEqual({ atMs, event: undefined });
@@ -65,7 +65,7 @@ describe('a process that stands still', () => {
     expect(eventsOf(a, 'lost')).toEqual([]);
   });
 
-  it('is not told where no lease is in danger', async () => {
+  it('is not reported if no lease is at risk', async () => {
     await a.locks.acquire('slow', { leaseMs: 60_000 });
     await a.locks.acquire('fixed', { leaseMs: 1_000, watchdog: false });
     await world.clock.advance(9_000);

@@ -25,13 +25,13 @@ describe('a store lease', () => {
   /** The end of the lease, relative to its beginning. */
   const deadlineOf = ({ deadline }: StoreLease) => deadline - begin;
 
-  it('ends a lease after its command was sent, less the drift', () => {
+  it('ends one lease after its command was sent, less the drift', () => {
     expect(deadlineOf(start())).toBe(LEASE_MS - DRIFT_MS);
     expect(deadlineOf(start({}, begin - 500))).toBe(LEASE_MS - DRIFT_MS - 500);
     expect(start({}, begin - 500).nextRenewalAt).toBe(begin - 500 + LEASE_MS / 3);
   });
 
-  describe('that is renewed', () => {
+  describe('with renewals', () => {
     /** A renewal that is under way: what it is answered with is up to the test. */
     function sent(storeLease: StoreLease, atMs: number, leaseMs = LEASE_MS, exactly = false) {
       const reply = new Deferred<boolean>();
@@ -48,7 +48,7 @@ describe('a store lease', () => {
       };
     }
 
-    it('lasts no longer before the renewal is confirmed, and then from when it was sent', async () => {
+    it('is extended when a renewal is confirmed, and then from when that was sent', async () => {
       const storeLease = start();
       const renewal = sent(storeLease, 1_000);
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
@@ -67,14 +67,14 @@ describe('a store lease', () => {
       expect(deadlineOf(storeLease)).toBe(200 + LEASE_MS - DRIFT_MS);
     });
 
-    it('has its old deadline back when it is known that a short renewal was not executed', async () => {
+    it('gets its old deadline back if a short renewal was certainly not executed', async () => {
       const storeLease = start();
       const short = sent(storeLease, 100, 500);
       await short.fail('notExecuted');
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
-    it('counts every unanswered renewal: none of the others is forgotten with one that is dismissed', async () => {
+    it('counts every unanswered renewal: dismissing one forgets no other', async () => {
       const storeLease = start();
       const [first, second] = [sent(storeLease, 100, 500), sent(storeLease, 150, 400)];
       expect(deadlineOf(storeLease)).toBe(150 + 400 - 6);
@@ -92,7 +92,7 @@ describe('a store lease', () => {
       expect(deadlineOf(storeLease)).toBe(1_100 + 500 - 7);
     });
 
-    it('is not set back by an older confirmation that comes after a newer one', async () => {
+    it('is not shortened by an older confirmation that arrives after a newer one', async () => {
       const storeLease = start();
       const [first, second] = [sent(storeLease, 1_000), sent(storeLease, 2_000)];
       clock.block(2_100);
@@ -101,7 +101,7 @@ describe('a store lease', () => {
       expect(deadlineOf(storeLease)).toBe(2_000 + LEASE_MS - DRIFT_MS);
     });
 
-    it('reckons with a renewal that cuts it, also after a later one was confirmed, and when there is no answer', async () => {
+    it('allows for a pending renewal that cuts it, even after a later one was confirmed', async () => {
       const storeLease = start();
       const cut = sent(storeLease, 100, 500, true);
       await sent(storeLease, 200).confirm();
@@ -112,7 +112,7 @@ describe('a store lease', () => {
       expect(storeLease.leaseMs).toBe(500);
     });
 
-    it('is trusted for the shorter of two whose answers changed places: which was executed last is not known', async () => {
+    it('uses the shorter of two renewals whose replies were reordered, because the last one executed is unknown', async () => {
       const storeLease = start();
       const long = sent(storeLease, 0, 10_000, true);
       const short = sent(storeLease, 0, 2_000, true);
@@ -123,7 +123,7 @@ describe('a store lease', () => {
       expect(deadlineOf(storeLease)).toBe(100 + LEASE_MS - DRIFT_MS);
     });
 
-    it('tells the sender the reply when the deadline has moved, and the failure as a store error', async () => {
+    it('returns the reply when the deadline has moved, and the failure as a store error', async () => {
       const storeLease = start();
       const renewed = storeLease.renewBy(LEASE_MS, async () => true, false, begin + 100);
       expect(await renewed.then((reply) => [reply, deadlineOf(storeLease)])).toEqual([true, 100 + LEASE_MS - DRIFT_MS]);
@@ -144,7 +144,7 @@ describe('a store lease', () => {
       expect(deadlineOf(storeLease)).toBe(LEASE_MS - DRIFT_MS);
     });
 
-    it('is not revived either when a shorter one had ended it', async () => {
+    it('is not revived either after a shorter one had ended it', async () => {
       const storeLease = start();
       const [short, long] = [sent(storeLease, 100, 200), sent(storeLease, 150)];
       clock.block(300);
@@ -171,7 +171,7 @@ describe('a store lease', () => {
       expect(storeLease.fencingToken).toBe(64 + 31);
     });
 
-    it('no more once it has ended, also where it is younger than 10 ms', () => {
+    it('not once it has ended, even if it is younger than 10 ms', () => {
       const storeLease = start({}, begin - (LEASE_MS - DRIFT_MS) + 5);
       clock.block(4);
       expect(storeLease.mayHandOverTo(terms())).toBe(true);
@@ -188,7 +188,7 @@ describe('a store lease', () => {
       expect(storeLease.mayHandOverTo(terms())).toBe(false);
     });
 
-    it('no more while it has another length than it began with', () => {
+    it('not while its length differs from the first one', () => {
       const storeLease = start();
       storeLease.leaseMs = 5_000;
       expect(storeLease.mayHandOverTo(terms())).toBe(false);

@@ -25,7 +25,7 @@ describe('the renewals of many leases', () => {
     return [...counts];
   }
 
-  it('go out in batches, a millisecond apart', async () => {
+  it('are sent in batches, a millisecond apart', async () => {
     await acquire(2 * RENEWALS_AT_ONCE + 1, { leaseMs: 3_000 });
     await world.clock.advance(1_010);
     expect(batches()).toEqual([
@@ -35,13 +35,13 @@ describe('the renewals of many leases', () => {
     ]);
   });
 
-  it('are renewed each a third of its length after it was sent, once they are spread', async () => {
+  it('are each sent a third of the length after the last one, once they are spread', async () => {
     await acquire(RENEWALS_AT_ONCE + 1, { leaseMs: 3_000 });
     await world.clock.advance(2_010);
     expect(batches().map(([time]) => time)).toEqual([1_000, 1_001, 2_000, 2_001]);
   });
 
-  it('go out with the nearest deadline first, of those that are late', async () => {
+  it('are sent with the nearest deadline first, if they are late', async () => {
     await acquire(RENEWALS_AT_ONCE, { leaseMs: 30_000 }, 'long');
     await acquire(2, { leaseMs: 12_600 }, 'short');
     world.clock.block(10_000); // all are due, the short ones for longest
@@ -51,7 +51,7 @@ describe('the renewals of many leases', () => {
     expect(sent).toHaveLength(RENEWALS_AT_ONCE);
   });
 
-  it('that wait for their batch are overtaken by one that falls due with a nearer deadline', async () => {
+  it('yield to one with a nearer deadline while they wait for their batch', async () => {
     await acquire(3 * RENEWALS_AT_ONCE, { leaseMs: 30_000 }, 'long');
     await world.clock.advance(9_984);
     await acquire(1, { leaseMs: 50 }, 'short'); // due at 10,000 and two thirds
@@ -60,7 +60,7 @@ describe('the renewals of many leases', () => {
     expect(sent[0]).toMatchObject({ resource: 'short:0' });
   });
 
-  it('do not hold up the end of a lease that is over', async () => {
+  it('do not delay the end of an expired lease', async () => {
     await acquire(3 * RENEWALS_AT_ONCE, { leaseMs: 3_000 });
     const fixed = await a.locks.acquire('fixed', { watchdog: false, leaseMs: 1_013 }); // over at 1000 and a little
     const lostAt: number[] = [];
@@ -86,7 +86,7 @@ describe('the renewals of many leases', () => {
     expect(world.clock.timers).toBe(1);
   });
 
-  it('that nobody answers end all leases at their deadlines, and leave no timer', async () => {
+  it('end all leases at their deadlines if none is answered, and leave no timer', async () => {
     const leases = await acquire(1_000, { leaseMs: 3_000 });
     a.store.fates.renew = lostOnTheWay;
     await world.clock.advance(2_967);

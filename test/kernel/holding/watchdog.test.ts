@@ -34,7 +34,7 @@ describe('the watchdog', () => {
     expect(leases.every((lease) => lease.isHeld())).toBe(true);
   });
 
-  it('does not spin on the shortest leases while Redis fails either', async () => {
+  it('does not spin on the shortest leases while Redis fails, either', async () => {
     await a.locks.acquire('stock', { leaseMs: 50 });
     a.store.fates.renew = failing('notExecuted');
     await world.clock.advance(1_000);
@@ -52,7 +52,7 @@ describe('the watchdog', () => {
   });
 
   describe('survives until the deadline', () => {
-    it('a failed renewal: it is tried again soon, and told to the observers', async () => {
+    it('a failed renewal, which is retried soon and reported to the observers', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
       a.store.next('renew', failing('notExecuted'), failing('unknown'), failing('notExecuted'));
       await world.clock.advance(30_000);
@@ -62,7 +62,7 @@ describe('the watchdog', () => {
       expect(eventsOf(a, 'lost')).toEqual([]);
     });
 
-    it('a renewal that is never answered: the next one is sent in its turn', async () => {
+    it('an unanswered renewal, while the next one is sent on schedule', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
       a.store.next('renew', lostOnTheWay);
       await world.clock.advance(2_900);
@@ -101,7 +101,7 @@ describe('the watchdog', () => {
       expect(lease.signal.reason).toMatchObject({ reason: 'maxHold' });
     });
 
-    it('cannot be outwitted by extend()', async () => {
+    it('cannot be bypassed with extend()', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 3_000, maxHoldMs: 5_000 });
       await lease.extend(60_000);
       expect(lease.remainingMs()).toBeLessThanOrEqual(5_000);

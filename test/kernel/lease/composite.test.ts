@@ -17,7 +17,7 @@ describe('several resources at once', () => {
     b = world.instance('b');
   });
 
-  it('are taken in one order, each once, whatever order they are named in', async () => {
+  it('are acquired in one order, each once, in whatever order they are named', async () => {
     const lease = await a.locks.acquire(['to', 'from', 'to']);
     expect(lease.resources).toEqual(['from', 'to']);
     expect(lease.resource).toBe('from, to');
@@ -34,7 +34,7 @@ describe('several resources at once', () => {
     expect(() => single.fencingTokenOf('x')).toThrow('This lease does not hold "x"');
   });
 
-  it('are one lease: the largest token, the shortest time, one release', async () => {
+  it('form one lease: the largest token, the shortest time, one release', async () => {
     const lease = await a.locks.acquire(['x', 'y', 'z']);
     const tokens = (await Promise.all(lease.resources.map((name) => a.locks.inspect(name)))).map(
       ({ holders }) => holders[0]!.fencingToken,
@@ -59,7 +59,7 @@ describe('several resources at once', () => {
     expect(acquiring.state).toBe('rejected');
   });
 
-  it('keep what they have alive while they wait for the rest', async () => {
+  it('renew the acquired ones while they wait for the rest', async () => {
     const y = await b.locks.acquire('y');
     const acquiring = track(a.locks.acquire(['x', 'y'], { leaseMs: 300, waitMs: 20_000 }));
     await world.clock.advance(5_000);
@@ -68,7 +68,7 @@ describe('several resources at once', () => {
     expect(acquiring.value.isHeld()).toBe(true);
   });
 
-  it('are lost as soon as one of them is', async () => {
+  it('are lost as soon as one of them is lost', async () => {
     const lease = await a.locks.acquire(['x', 'y'], { leaseMs: 3_000 });
     const reasons: unknown[] = [];
     lease.signal.addEventListener('abort', () => reasons.push(lease.signal.reason));
@@ -82,7 +82,7 @@ describe('several resources at once', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('are all released also when one release fails', async () => {
+  it('are all released even if one release fails', async () => {
     const lease = await a.locks.acquire(['x', 'y']);
     a.store.next('release', failing('refused'));
     await expect(lease.release()).rejects.toMatchObject({ operation: 'release' });
@@ -100,7 +100,7 @@ describe('several resources at once', () => {
     const both = (options: LockOptions) =>
       track(a.locks.acquire(['x', 'y'], { waitMs: 60_000, leaseMs: 1_000, ...options }));
 
-    it('last as long as was asked for from the last grant on, however long that was waited for', async () => {
+    it('last as long as requested from the last grant on, however long the wait was', async () => {
       const other = await b.locks.acquire('y');
       const waiting = both({ watchdog: false });
       await world.clock.advance(5_300);
@@ -129,7 +129,7 @@ describe('several resources at once', () => {
       expect(() => lease.assertHeld()).toThrow(expect.objectContaining({ reason: 'maxHold' }));
     });
 
-    it('cost no command more where they are free', async () => {
+    it('cost no additional command if they are free', async () => {
       expect((await a.locks.acquire(['x', 'y'], { watchdog: false })).isHeld()).toBe(true);
       expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'acquire']);
     });
@@ -146,7 +146,7 @@ describe('several resources at once', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('leave a lease as it is that the context has entered again', async () => {
+    it('do not change a lease that the context has entered again', async () => {
       await a.locks.using('x', { mode: 'reentrant' }, async () => {
         const lease = await a.locks.acquire(['x', 'y'], { mode: 'reentrant', watchdog: false, leaseMs: 1_000 });
         await world.clock.advance(60_000);
@@ -156,7 +156,7 @@ describe('several resources at once', () => {
     });
   });
 
-  describe('whose tokens are of several orders, as on a cluster,', () => {
+  describe('with tokens of several orders, as on a cluster,', () => {
     beforeEach(() => void (a.store.fenceOf = (resource) => `fence of ${resource}`));
 
     it('have no token in common, because it could exceed that of the next holder of one of them', async () => {
@@ -169,7 +169,7 @@ describe('several resources at once', () => {
       expect((await a.locks.acquire(['single'])).fencingToken).toBeGreaterThan(0);
     });
 
-    it('can be printed all the same, each with its token', async () => {
+    it('can still be printed, each with its token', async () => {
       const lease = await a.locks.acquire(['x', 'y'], { leaseMs: 1_000 });
       const fencingTokens = { x: lease.fencingTokenOf('x'), y: lease.fencingTokenOf('y') };
       expect(JSON.parse(JSON.stringify({ lease }))).toEqual({

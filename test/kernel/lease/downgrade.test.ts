@@ -7,7 +7,7 @@ import { track } from '../../support/expect/tracked.js';
 const READ: LockOptions = { mode: 'read', waitMs: Infinity };
 const WRITE: LockOptions = { mode: 'write', waitMs: Infinity };
 
-describe('a writer that becomes a reader', () => {
+describe('a writer that is downgraded to a reader', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -26,7 +26,7 @@ describe('a writer that becomes a reader', () => {
     expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
   }
 
-  it('lets the readers of its own process in, and stays until the last of them has left', async () => {
+  it('admits the readers of its own process, and keeps the lock until the last of them has left', async () => {
     const lease = await a.locks.acquire('stock', WRITE);
     const readers = [track(a.locks.acquire('stock', READ)), track(a.locks.acquire('stock', READ))];
     await settle();
@@ -42,7 +42,7 @@ describe('a writer that becomes a reader', () => {
     await expectNothingLeft();
   });
 
-  it('lets no reader in past a local writer that waits before them', async () => {
+  it('admits no reader past a local writer that waits ahead of it', async () => {
     const lease = await a.locks.acquire('stock', WRITE);
     const writer = track(a.locks.acquire('stock', WRITE));
     const reader = track(a.locks.acquire('stock', READ));
@@ -59,20 +59,20 @@ describe('a writer that becomes a reader', () => {
     await expectNothingLeft();
   });
 
-  it.each(['exclusive', 'reentrant'] as const)('is never one of mode %s', async (other) => {
+  it.each(['exclusive', 'reentrant'] as const)('is not possible in mode %s', async (other) => {
     const lease = await a.locks.acquire('stock', { mode: other });
     await expect(lease.downgrade()).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'mode' });
     expect(lease.isHeld()).toBe(true);
   });
 
-  it('is not one that has been lost', async () => {
+  it('is not possible for a lost lease', async () => {
     const lease = await a.locks.acquire('stock', WRITE);
     await b.locks.operators.forceRelease('stock', { fencingToken: lease.fencingToken });
     await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver' });
     await expect(lease.downgrade()).rejects.toMatchObject({ code: 'LEASE_LOST' });
   });
 
-  it('is refused where the context writes further out or further in, and nothing is sent', async () => {
+  it('is refused if the context writes further out or further in, and nothing is sent', async () => {
     await a.locks.using('stock', WRITE, (outer) =>
       a.locks.using('stock', WRITE, async (inner) => {
         for (const lease of [outer, inner]) {
@@ -84,7 +84,7 @@ describe('a writer that becomes a reader', () => {
     expect(a.store.sent('downgrade')).toHaveLength(0);
   });
 
-  it('reads on beneath it where a nested reader is asked: the writer stays a writer', async () => {
+  it('applies to a nested reader alone: the writer remains a writer', async () => {
     await a.locks.using('stock', WRITE, (outer) =>
       a.locks.using('stock', READ, async (inner) => {
         await inner.downgrade();
@@ -95,8 +95,8 @@ describe('a writer that becomes a reader', () => {
     await expectNothingLeft();
   });
 
-  describe('without an answer', () => {
-    it('never writes on: it only reads as soon as it was asked', async () => {
+  describe('without a reply', () => {
+    it('never writes again: it only reads from the request on', async () => {
       const lease = await a.locks.acquire('stock', WRITE);
       a.store.next('downgrade', lostOnTheWay, lostOnTheWay);
       const downgrading = track(lease.downgrade());
@@ -110,7 +110,7 @@ describe('a writer that becomes a reader', () => {
       await expectNothingLeft();
     });
 
-    it('may have been done: readers elsewhere read, and the lease is renewed like any other', async () => {
+    it('may be in effect: readers elsewhere read, and the lease is renewed like any other', async () => {
       const lease = await a.locks.acquire('stock', WRITE);
       a.store.next('downgrade', replyLost);
       const downgrading = track(lease.downgrade());

@@ -13,7 +13,7 @@ function brokenBefore(arrival: Promise<void>): Fate {
   };
 }
 
-describe('a command that makes a lease shorter, and comes late on a connection that was thought dead', () => {
+describe('a command that shortens a lease, and arrives late on a connection that was considered dead', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -38,7 +38,7 @@ describe('a command that makes a lease shorter, and comes late on a connection t
     expect([lease.isHeld(), other.state]).not.toEqual([true, 'fulfilled']);
   }
 
-  it('leaves no two holders behind an extension', async () => {
+  it('allows no second holder after an extension', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
     await world.clock.advance(9_900);
     a.store.next('renew', brokenBefore(arrival.opened));

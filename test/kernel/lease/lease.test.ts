@@ -37,7 +37,7 @@ describe('a lease', () => {
       expect(lease.isHeld()).toBe(false);
     });
 
-    it('that fails says so, is told to the observers, and is sent again until it is answered', async () => {
+    it('reports a failure, also to the observers, and is repeated until it gets a reply', async () => {
       const lease = await a.locks.acquire('stock');
       a.store.next('release', failing('notExecuted', 'READONLY'), failing('notExecuted'), failing('unknown'));
       const releasing = track(lease.release());
@@ -49,7 +49,7 @@ describe('a lease', () => {
       expect(a.store.sent('release')).toHaveLength(4);
     });
 
-    it('that is never answered is given up when the lock has expired by itself', async () => {
+    it('is abandoned without a reply once the lock has expired', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 5_000 });
       a.store.fates.release = lostOnTheWay;
       const releasing = track(lease.release());
@@ -59,7 +59,7 @@ describe('a lease', () => {
       expect(world.clock.timers).toBe(0);
     });
 
-    it('notices that Redis did not have the lock any more', async () => {
+    it('notices that Redis no longer had the lock', async () => {
       const lease = await a.locks.acquire('stock');
       world.server.lose('stock');
       await lease.release();
@@ -68,16 +68,19 @@ describe('a lease', () => {
     });
   });
 
-  it.each([3_000, 15_000])('of %d ms that Redis no longer has is lost within a third of that', async (leaseMs) => {
-    const lease = await a.locks.acquire('stock', { leaseMs });
-    await world.clock.advance(leaseMs);
-    const renewals = a.store.sent('renew').length;
-    expect(lease.isHeld()).toBe(true);
-    world.server.lose('stock');
-    await world.clock.advance(leaseMs / 3);
-    expect(a.store.sent('renew').length).toBeGreaterThan(renewals);
-    expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
-  });
+  it.each([3_000, 15_000])(
+    'of %d ms that Redis has lost is reported as lost within a third of that',
+    async (leaseMs) => {
+      const lease = await a.locks.acquire('stock', { leaseMs });
+      await world.clock.advance(leaseMs);
+      const renewals = a.store.sent('renew').length;
+      expect(lease.isHeld()).toBe(true);
+      world.server.lose('stock');
+      await world.clock.advance(leaseMs / 3);
+      expect(a.store.sent('renew').length).toBeGreaterThan(renewals);
+      expect(lease.signal.reason).toMatchObject({ reason: 'takenOver' });
+    },
+  );
 
   describe('verify', () => {
     it('asks Redis', async () => {
@@ -86,7 +89,7 @@ describe('a lease', () => {
       expect(a.store.sent('verify')).toHaveLength(1);
     });
 
-    it('ends a lease that Redis does not know any more', async () => {
+    it('ends a lease that Redis no longer knows', async () => {
       const lease = await a.locks.acquire('stock');
       world.server.lose('stock');
       expect(await lease.verify()).toBe(false);
@@ -137,7 +140,7 @@ describe('a lease', () => {
       expect(a.store.sent('renew')).toEqual([]);
     });
 
-    it('throws where somebody else has the lock, and prolongs nothing', async () => {
+    it('throws if another holder has the lock, and extends nothing', async () => {
       const lease = await a.locks.acquire('stock');
       world.server.lose('stock');
       const next = await b.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
@@ -147,7 +150,7 @@ describe('a lease', () => {
       expect(await next.verify()).toBe(true);
     });
 
-    it('throws where Redis does not answer; the lease runs on to its old end', async () => {
+    it('throws if Redis does not answer; the lease continues to its old end', async () => {
       const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 10_000 });
       a.store.fates.renew = lostOnTheWay;
       const extending = track(lease.extend(20_000));
@@ -156,7 +159,7 @@ describe('a lease', () => {
       expect(lease.remainingMs()).toBe(10_000 - 102 - 1_000);
     });
 
-    it('to a shorter lease whose answer was lost with the connection is put right by the watchdog', async () => {
+    it('to a shorter lease whose reply was lost with the connection is corrected by the watchdog', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
       a.store.next('renew', brokenAfter);
       track(lease.extend(500));
@@ -178,7 +181,7 @@ describe('a lease', () => {
       }
     });
 
-    it('is not believed past a shorter renewal that was sent after it and may have been executed', async () => {
+    it('is not trusted beyond a shorter renewal that was sent after it and may have been executed', async () => {
       const lease = await a.locks.acquire('stock', { leaseMs: 30_000 });
       const reply = gate();
       const broken = gate();
@@ -203,7 +206,7 @@ describe('a lease', () => {
   });
 
   describe('inspect', () => {
-    it('throws where Redis does not answer', async () => {
+    it('throws if Redis does not answer', async () => {
       a.store.fates.inspect = lostOnTheWay;
       const inspecting = track(a.locks.inspect('stock'));
       await world.clock.advance(1_000);

@@ -21,7 +21,7 @@ describe.each<[string, (a: Instance, options: Options, work: Work) => Promise<un
     'semaphore.tryUsing',
     async ({ locks }, options, work) => (await locks.semaphore('stock', { permits: 2 }).tryUsing(options, work)).value,
   ],
-])('%s, if the lease is lost before the work settles', (_, call) => {
+])('the work %s, if the lease is lost before it settles', (_, call) => {
   let world: LockWorld;
   let a: Instance;
 
@@ -132,7 +132,7 @@ describe.each<[string, (a: Instance, options: Options, work: Work) => Promise<un
   });
 });
 
-it('refuses an onLost that is neither', async () => {
+it('an invalid onLost is refused', async () => {
   const { locks } = new LockWorld().instance('a');
   await expect(locks.using('stock', { onLost: 'abort' as never }, () => {})).rejects.toThrow(
     "onLost must be one of 'throw', 'ignore', not \"abort\".",

@@ -24,7 +24,7 @@ describe('reentrant mode', () => {
     return (await b.locks.inspect('stock')).holders[0]?.depth;
   }
 
-  it('enters again in the same async context: same token, one deeper; only the last release frees it', async () => {
+  it('enters again in the same async context: same token, one level deeper; only the last release frees it', async () => {
     const depths: (number | undefined)[] = [];
     const tokens = new Set<number>();
     await a.locks.using('stock', REENTRANT, async (outer) => {
@@ -77,7 +77,7 @@ describe('reentrant mode', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('does not let an un-awaited child re-enter after the release: it waits like everybody else', async () => {
+  it('does not let an un-awaited child re-enter after the release: it waits like any other call', async () => {
     const late = gate();
     let child!: Promise<number>;
     let parentToken = 0;
@@ -147,7 +147,7 @@ describe('reentrant mode', () => {
     expect(entering.value).toBe('entered');
   });
 
-  it('does nothing where a lease is released a second time, from whatever context', async () => {
+  it('does nothing if a lease is released a second time, from whatever context', async () => {
     let lease!: Lease;
     await a.locks.using('stock', REENTRANT, async (own) => void (lease = own));
     await lease.release();
@@ -175,7 +175,7 @@ describe('reentrant mode', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('refuses to enter a lock that Redis does not have any more, and ends the outer lease', async () => {
+  it('refuses to enter a lock that Redis has lost, and ends the outer lease', async () => {
     const work = track(
       a.locks.using('stock', FIXED, async (outer) => {
         world.server.lose('stock');
@@ -206,8 +206,8 @@ describe('reentrant mode', () => {
     });
   });
 
-  describe('whose lease is renewed', () => {
-    it('enters and leaves without waiting for Redis, which shows the depth of the last answer', async () => {
+  describe('with a renewed lease', () => {
+    it('enters and leaves without waiting for Redis, which shows the depth of the last reply', async () => {
       const arrival = gate();
       await a.locks.using('stock', REENTRANT, async () => {
         a.store.next('setDepth', executedWhen(arrival.opened));
@@ -245,7 +245,7 @@ describe('reentrant mode', () => {
       },
     );
 
-    it('enters a lock that Redis does not have any more, and is lost with the answer', async () => {
+    it('enters a lock that Redis has lost, and is lost with the reply', async () => {
       const work = track(
         a.locks.using('stock', REENTRANT, async (outer) => {
           world.server.lose('stock');
@@ -259,7 +259,7 @@ describe('reentrant mode', () => {
       expect(work.error).toMatchObject({ code: 'LEASE_LOST', reason: 'takenOver', workFinished: true });
     });
 
-    it('waits for the answer once less than half of the lease is left', async () => {
+    it('waits for the reply once less than half of the lease is left', async () => {
       const leaseMs = 3_000;
       await a.locks.using('stock', { ...REENTRANT, leaseMs }, async (outer) => {
         for (let times = 0; times < 10; times++) a.store.next('renew', failing('unknown'));
@@ -277,7 +277,7 @@ describe('reentrant mode', () => {
       });
     });
 
-    it('leaves the depth right to the next call of this process, which it is handed on to', async () => {
+    it('leaves the correct depth to the next call of this process, to which it is passed on', async () => {
       const [arrival, done] = [gate(), gate()];
       const holder = track(
         a.locks.using('stock', REENTRANT, async () => {
@@ -299,7 +299,7 @@ describe('reentrant mode', () => {
     });
   });
 
-  it('tells the observers of one lease, however often it is entered', async () => {
+  it('reports one lease to the observers, however often it is entered', async () => {
     await a.locks.using('stock', REENTRANT, () => a.locks.using('stock', REENTRANT, async () => {}));
     expect(eventsOf(a, 'acquired')).toHaveLength(1);
     expect(eventsOf(a, 'released')).toHaveLength(1);
@@ -334,12 +334,15 @@ describe('a lock that waits for itself', () => {
     expect(a.store.sent('acquire')).toHaveLength(1);
   });
 
-  it.each([0, 1_000])('is told to tryAcquire too, with waitMs: %d: it is a mistake, and not busy', async (waitMs) => {
-    await a.locks.using('stock', undefined, async () => {
-      await expect(a.locks.tryAcquire('stock', { waitMs })).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
-      await expect(a.locks.tryUsing('stock', { waitMs }, () => {})).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
-    });
-  });
+  it.each([0, 1_000])(
+    'is reported to tryAcquire too, with waitMs: %d: it is a mistake, and not busy',
+    async (waitMs) => {
+      await a.locks.using('stock', undefined, async () => {
+        await expect(a.locks.tryAcquire('stock', { waitMs })).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
+        await expect(a.locks.tryUsing('stock', { waitMs }, () => {})).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
+      });
+    },
+  );
 
   it('is rejected before anything is taken when it is one of several', async () => {
     await a.locks.using('stock', undefined, async () => {

@@ -40,7 +40,7 @@ describe('an async context that holds a resource already', () => {
     expect(a.store.sent('acquire').filter(({ resource }) => resource === 'stock')).toHaveLength(1);
   });
 
-  it.each(refused)('may not enter it %s in %s: said at once, with nothing sent', async (wanted, held) => {
+  it.each(refused)('may not enter it %s in %s: refused at once, with nothing sent', async (wanted, held) => {
     await a.locks.using('stock', { mode: held }, async (outer) => {
       const sent = a.store.commands.length;
       const names = ['stock', ['other', 'stock']];
@@ -54,7 +54,7 @@ describe('an async context that holds a resource already', () => {
     });
   });
 
-  it('names the way out of an upgrade', async () => {
+  it('suggests a way out of an upgrade', async () => {
     await a.locks.using('stock', { mode: 'read' }, async () => {
       await expect(a.locks.acquire('stock', { mode: 'write' })).rejects.toThrow(
         "Take mode: 'write' from the start and downgrade()",
@@ -62,7 +62,7 @@ describe('an async context that holds a resource already', () => {
     });
   });
 
-  it('cannot upgrade beneath a writer that was downgraded either', async () => {
+  it('cannot upgrade inside a downgraded writer either', async () => {
     await a.locks.using('stock', { mode: 'write' }, async (lease) => {
       await lease.downgrade();
       await expect(a.locks.acquire('stock', { mode: 'write' })).rejects.toThrow(LockReentryError);
@@ -70,7 +70,7 @@ describe('an async context that holds a resource already', () => {
     });
   });
 
-  it('reads again past a writer who waits: it would wait for itself', async () => {
+  it('reads again past a waiting writer: it would wait for itself', async () => {
     const b = world.instance('b');
     const isWaitedFor = gate();
     const reading = a.locks.using('stock', { mode: 'read' }, async () => {

@@ -14,7 +14,7 @@ describe('releases inside of releases', () => {
     b = world.instance('b');
   });
 
-  it('a release that is called again by an observer of it hands the lock on once', async () => {
+  it('a release that is called again by its observer passes the lock on once', async () => {
     const first = await a.locks.acquire('stock');
     a.locks.observers.add(({ type }) => {
       if (type === 'released') void first.release();
@@ -26,7 +26,7 @@ describe('releases inside of releases', () => {
     expect(held).toHaveLength(1);
   });
 
-  it('a caller who gives up when it hears of the release is not granted, and the next one is', async () => {
+  it('a caller that gives up when it observes the release is not granted, and the next one is', async () => {
     const first = await a.locks.acquire('stock');
     const controller = new AbortController();
     a.locks.observers.add(({ type }) => {
@@ -42,7 +42,7 @@ describe('releases inside of releases', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('a verify() that is answered after the lease was passed on ends the lease that stands on the lock by then', async () => {
+  it('a verify() that is answered after the lease was passed on ends the current lease of the lock', async () => {
     const first = await a.locks.acquire('stock');
     const waiting = track(a.locks.acquire('stock'));
     const arrival = gate();
@@ -56,7 +56,7 @@ describe('releases inside of releases', () => {
     expect(waiting.value.isHeld()).toBe(false);
   });
 
-  it.each(['a lease', 'a lease of several resources'])('%s tells of a release that failed once', async (what) => {
+  it.each(['a lease', 'a lease of several resources'])('%s reports a failed release once', async (what) => {
     const lease = await a.locks.acquire(what === 'a lease' ? 'stock' : ['stock', 'table']);
     a.store.next('release', failing('unknown', 'the connection broke'));
     const [first, meanwhile] = [track(lease.release()), track(lease.release())];

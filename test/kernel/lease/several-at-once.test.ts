@@ -35,7 +35,7 @@ describe('several resources of one call', () => {
     return { promise: new Promise((resolve) => (open = resolve)), open };
   };
 
-  it('take one round trip if all are free, and one to be released', async () => {
+  it('take one round trip if all are free, and one for the release', async () => {
     const acquiring = a.locks.acquire(['z', 'x', 'y']);
     expect(sentBy(a)).toEqual(['acquire x', 'acquire y', 'acquire z']);
     const lease = await acquiring;
@@ -50,7 +50,7 @@ describe('several resources of one call', () => {
     expect(a.locks.stats()).toEqual({ resources: 0, leases: 0, orphanReleases: 0, lateGrants: 0, alarms: 0 });
   });
 
-  it.each(['exclusive', 'reentrant', 'read', 'write'] as const)('are leases like others, in mode %s', async (mode) => {
+  it.each(['exclusive', 'reentrant', 'read', 'write'] as const)('are normal leases, in mode %s', async (mode) => {
     await a.locks.using(ALL, { mode }, async (lease) => {
       expect(lease.mode).toBe(mode);
       for (const name of ALL) {
@@ -81,7 +81,7 @@ describe('several resources of one call', () => {
     await lease.release();
   });
 
-  it('wait for the first one that is taken, and hold none behind it', async () => {
+  it('wait for the first one that is taken, and hold none after it', async () => {
     const x = await b.locks.acquire('x');
     const acquiring = track(a.locks.acquire(ALL));
     await settle();
@@ -94,7 +94,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('keep those before the one that is taken, and go on from there', async () => {
+  it('keep those before the one that is taken, and continue from there', async () => {
     const y = await b.locks.acquire('y');
     const acquiring = track(a.locks.acquire(ALL, { waitMs: 3 * LEASE_MS }));
     await settle();
@@ -119,7 +119,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('ask for the others once, not with each heartbeat', async () => {
+  it('request the others once, not with each heartbeat', async () => {
     a.store.keepsNoPlaces();
     const x = await b.locks.acquire('x');
     const acquiring = track(a.locks.acquire(ALL, { waitMs: LEASE_MS }));
@@ -132,7 +132,7 @@ describe('several resources of one call', () => {
     await acquiring.value.release();
   });
 
-  it('never wait for each other crosswise', async () => {
+  it('never deadlock', async () => {
     const transfers = [1, 2, 3, 4, 5].flatMap(() => [
       track(a.locks.using(['x', 'y', 'z'], undefined, async () => {})),
       track(b.locks.using(['z', 'y'], undefined, async () => {})),
@@ -143,7 +143,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('are asked for 256 at a time', async () => {
+  it('are requested 256 at a time', async () => {
     const names = Array.from({ length: 300 }, (_, index) => `r${100 + index}`);
     const { promise, open } = gate();
     a.store.next('acquire', ...names.map(() => repliedWhen(promise)));
@@ -157,7 +157,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('are all or none where the call does not wait', async () => {
+  it('are granted all or none if the call does not wait', async () => {
     expect(await (await a.locks.tryAcquire(ALL))?.verify()).toBe(true);
     expect(sentBy(a).slice(0, 3)).toEqual(['acquire x', 'acquire y', 'acquire z']);
     expect(await b.locks.tryAcquire(['w', 'x', 'y'])).toBeNull();
@@ -165,7 +165,7 @@ describe('several resources of one call', () => {
     expect(await holdersOf('w')).toEqual([]);
   });
 
-  it('that this process holds or waits for are left to their turn', async () => {
+  it('wait their turn if this process holds or waits for them', async () => {
     const y = await a.locks.acquire('y');
     sentBy(a);
     const acquiring = track(a.locks.acquire(ALL));
@@ -178,7 +178,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('that this context has entered are entered again', async () => {
+  it('are entered again if this context has entered them', async () => {
     await a.locks.using('y', { mode: 'reentrant' }, async () => {
       sentBy(a);
       await a.locks.using(ALL, { mode: 'reentrant' }, async () => {
@@ -188,7 +188,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('come before calls of this process that ask while the command is under way', async () => {
+  it('precede calls of this process that ask while the command is pending', async () => {
     const { promise, open } = gate();
     a.store.next('acquire', ...ALL.map(() => repliedWhen(promise)));
     const several = track(a.locks.acquire(ALL));
@@ -205,7 +205,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('tell a call that waits behind them in this process who holds it', async () => {
+  it('report their holder to a call that waits behind them in this process', async () => {
     const lease = await a.locks.acquire(ALL);
     const waiting = track(a.locks.acquire('y', { waitMs: 500 }));
     await world.clock.advance(500);
@@ -222,7 +222,7 @@ describe('several resources of one call', () => {
       ['whose command is not executed', failing('notExecuted')],
     ];
 
-    it.each(unanswered)('%s: they are asked for again', async (_what, fate) => {
+    it.each(unanswered)('%s: they are requested again', async (_what, fate) => {
       a.store.next('acquire', ...ALL.map(() => fate));
       const acquiring = track(a.locks.acquire(ALL));
       await world.clock.advance(2_500);
@@ -261,7 +261,7 @@ describe('several resources of one call', () => {
       expect(a.locks.stats()).toMatchObject({ resources: 0, leases: 0, orphanReleases: 0 });
     });
 
-    it('when the time of the call is over before the command is executed', async () => {
+    it('when the call times out before the command is executed', async () => {
       const { promise, open } = gate();
       a.store.next('acquire', ...ALL.map(() => executedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL, { waitMs: 300 }));
@@ -272,7 +272,7 @@ describe('several resources of one call', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('when the command is executed while the same parts are held by the next attempt', async () => {
+    it('when the command is executed while the next attempt holds the same parts', async () => {
       const { promise, open } = gate();
       a.store.next('acquire', ...ALL.map(() => executedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL));
@@ -286,7 +286,7 @@ describe('several resources of one call', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('when the answer comes after the lease that it grants', async () => {
+    it('when the reply arrives after the lease that it grants', async () => {
       const { promise, open } = gate();
       a.store.next('acquire', ...ALL.map(() => repliedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL, { leaseMs: 500, attemptTimeoutMs: 5_000 }));
@@ -299,7 +299,7 @@ describe('several resources of one call', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('when the application shuts down while the command is under way', async () => {
+    it('when the application shuts down while the command is pending', async () => {
       const { promise, open } = gate();
       a.store.next('acquire', ...ALL.map(() => repliedWhen(promise)));
       const acquiring = track(a.locks.acquire(ALL));
@@ -313,7 +313,7 @@ describe('several resources of one call', () => {
     });
   });
 
-  it('are released where the application shuts down between the parts', async () => {
+  it('are released if the application shuts down between the parts', async () => {
     let closed: Promise<void> | undefined;
     const c = world.instance('c', {
       observers: [({ type }) => void (type === 'acquired' && (closed ??= c.locks.shutdown(1_000)))],
@@ -324,7 +324,7 @@ describe('several resources of one call', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('of which Redis refuses one, name that one', async () => {
+  it('name the one that Redis refuses', async () => {
     a.store.next('acquire', answered, failing('refused', 'NOPERM'), answered, failing('refused', 'NOPERM'));
     await expect(a.locks.acquire(ALL)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'y' });
     await settle();
@@ -344,7 +344,7 @@ describe('several resources of one call', () => {
       for (const { store } of [a, b]) store.fenceOf = (resource) => resource;
     });
 
-    it('give back what they got behind one that is taken, before they wait', async () => {
+    it('return locks behind one that is taken, before they wait', async () => {
       const y = await b.locks.acquire('y');
       const acquiring = track(a.locks.acquire(ALL));
       await settle();
@@ -358,7 +358,7 @@ describe('several resources of one call', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('give back what they got where the first one is taken', async () => {
+    it('return the others if the first one is taken', async () => {
       const x = await b.locks.acquire('x');
       const acquiring = track(a.locks.acquire(ALL, { waitMs: 1_000 }));
       await settle();
@@ -370,7 +370,7 @@ describe('several resources of one call', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('give back what they got behind the one they wait for, though another node does not answer', async () => {
+    it('return locks behind the awaited one, though another node does not answer', async () => {
       const x = await b.locks.acquire('x');
       a.store.nextFor('z', lostOnTheWay);
       const acquiring = track(a.locks.acquire(ALL));
@@ -385,7 +385,7 @@ describe('several resources of one call', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('are kept if an answer that the call waits is overtaken by its grant, and by its next request', async () => {
+    it('are kept if a reply that makes the call wait is overtaken by its grant, and by its next request', async () => {
       const [overtaken, slow] = [gate(), gate()];
       const x = await b.locks.acquire('x');
       a.store.nextFor('z', lostOnTheWay);
@@ -412,7 +412,7 @@ describe('several resources of one call', () => {
       ['does not answer', replyLost],
       ['breaks', brokenAfter],
       ['executes nothing', failing('notExecuted')],
-    ])('leave nothing behind where one node %s', async (_what, fate) => {
+    ])('leave nothing behind if one node %s', async (_what, fate) => {
       for (const name of ALL) {
         a.store.nextFor(name, fate);
         const acquiring = track(a.locks.acquire(ALL));
@@ -425,13 +425,13 @@ describe('several resources of one call', () => {
       }
     });
 
-    it('are asked for one after another if the call does not wait: two calls could refuse each other', async () => {
+    it('are requested one after another if the call does not wait: two calls could refuse each other', async () => {
       await b.locks.acquire('x');
       expect(await a.locks.tryAcquire(ALL)).toBeNull();
       expect(sentBy(a)).toEqual(['acquire x']);
     });
 
-    it('never wait for each other crosswise', async () => {
+    it('never deadlock', async () => {
       const transfers = [1, 2, 3, 4, 5].flatMap(() => [
         track(a.locks.using(['x', 'y', 'z'], undefined, async () => {})),
         track(b.locks.using(['z', 'y'], undefined, async () => {})),

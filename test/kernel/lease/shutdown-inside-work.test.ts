@@ -64,30 +64,33 @@ describe('a call from inside of work that a shutdown drains', () => {
   it.each([
     ['by the queue', undefined],
     ['by polling', { next: () => 100 }],
-  ])('that waits %s since before the shutdown waits on, and calls from elsewhere do not', async (_, retry) => {
-    const held = await b.locks.acquire('stock');
-    const before = track(a.locks.acquire('stock', { retry }));
-    const working = track(
-      a.locks.using('outer', undefined, () => a.locks.using('stock', { retry }, async () => 'had it')),
-    );
-    const after = track(a.locks.acquire('stock', { retry }));
-    await settle();
-    const shutdown = track(a.locks.shutdown(10_000));
-    await settle();
-    expect([before.error, after.error]).toEqual([expect.any(LockShutdownError), expect.any(LockShutdownError)]);
-    expect(working.state).toBe('pending');
-    await world.clock.advance(2_000);
-    await held.release();
-    await world.clock.advance(200);
-    expect(working).toMatchObject({ state: 'fulfilled', value: 'had it' });
-    expect(shutdown.state).toBe('fulfilled');
-    expect(world.server.isEmpty).toBe(true);
-  });
+  ])(
+    'that has waited %s since before the shutdown continues to wait, and calls from elsewhere do not',
+    async (_, retry) => {
+      const held = await b.locks.acquire('stock');
+      const before = track(a.locks.acquire('stock', { retry }));
+      const working = track(
+        a.locks.using('outer', undefined, () => a.locks.using('stock', { retry }, async () => 'had it')),
+      );
+      const after = track(a.locks.acquire('stock', { retry }));
+      await settle();
+      const shutdown = track(a.locks.shutdown(10_000));
+      await settle();
+      expect([before.error, after.error]).toEqual([expect.any(LockShutdownError), expect.any(LockShutdownError)]);
+      expect(working.state).toBe('pending');
+      await world.clock.advance(2_000);
+      await held.release();
+      await world.clock.advance(200);
+      expect(working).toMatchObject({ state: 'fulfilled', value: 'had it' });
+      expect(shutdown.state).toBe('fulfilled');
+      expect(world.server.isEmpty).toBe(true);
+    },
+  );
 
   it.each([
     ['by the queue', undefined],
     ['by polling', { next: () => 100 }],
-  ])('that waits %s is refused when drainMs is over', async (_, retry) => {
+  ])('that waits %s is refused at the end of drainMs', async (_, retry) => {
     await b.locks.acquire('stock');
     const inner = gate();
     let error: unknown;
@@ -106,7 +109,7 @@ describe('a call from inside of work that a shutdown drains', () => {
     expect(world.server.listWaiters('stock')).toEqual([]);
   });
 
-  it('is refused where its lease was released before, or is lost', async () => {
+  it('is refused if its lease was released before, or is lost', async () => {
     const errors: unknown[] = [];
     const ask = () => a.locks.acquire('stock').catch((error: unknown) => void errors.push(error));
     const later = gate();

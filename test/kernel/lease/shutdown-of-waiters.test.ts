@@ -4,7 +4,7 @@ import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-wor
 import { lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
 import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 
-describe('a shutdown turns away those who wait', () => {
+describe('a shutdown rejects waiters', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -54,7 +54,7 @@ describe('a shutdown turns away those who wait', () => {
     expect(world.clock.timers).toBe(0);
   });
 
-  it('in the middle of a rotation: the release counts, and nobody is left in the queue', async () => {
+  it('in the middle of a rotation: the release counts, and no waiter is left in the queue', async () => {
     const holder = await a.locks.acquire('stock', { strictOrder: true });
     const waiting = wait(2);
     const other = track(b.locks.acquire('stock'));
@@ -75,7 +75,7 @@ describe('a shutdown turns away those who wait', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('and who were granted in that very moment: the message is answered with a release', async () => {
+  it('that were granted in that very moment: the message is answered with a release', async () => {
     const holder = await b.locks.acquire('stock');
     const waiting = wait(1);
     await settle();

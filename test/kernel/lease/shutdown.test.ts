@@ -45,7 +45,7 @@ describe('shutdown', () => {
     },
   );
 
-  it('gives the holders time to end their work, and renews their leases meanwhile', async () => {
+  it('gives the holders time to end their work, and renews their leases until then', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
     const shutdown = track(a.locks.shutdown(10_000));
     await world.clock.advance(9_000);
@@ -71,7 +71,7 @@ describe('shutdown', () => {
     expect(shutdown.state).toBe('fulfilled');
   });
 
-  it('leaves a lease whose work hangs to expire: it is renewed no more', async () => {
+  it('leaves a lease whose work hangs to expire, without renewals', async () => {
     await a.locks.acquire('stock', { leaseMs: 3_000 });
     const shutdown = track(a.locks.shutdown(1_000));
     await world.clock.advance(2_000);
@@ -83,10 +83,10 @@ describe('shutdown', () => {
     expect((await b.locks.inspect('stock')).holders).toEqual([]);
   });
 
-  describe('tells the observers of its wait', () => {
+  describe('reports its wait to the observers', () => {
     const waits = () => a.events.filter(({ type }) => type === 'draining' || type === 'drained');
 
-    it('for leases, and how long it took until all were released', async () => {
+    it('for leases, and the time until all were released', async () => {
       const first = await a.locks.acquire('order:7');
       const second = await a.locks.acquire('never');
       track(a.locks.shutdown(10_000));
@@ -115,7 +115,7 @@ describe('shutdown', () => {
     });
   });
 
-  it('ends also while Redis hangs', async () => {
+  it('ends even while Redis hangs', async () => {
     const lease = await a.locks.acquire('stock');
     a.store.all(lostOnTheWay);
     const shutdown = track(a.locks.shutdown(2_000));
@@ -146,7 +146,7 @@ describe('shutdown', () => {
     ['verify()', (lease) => lease.verify()],
     ['inspect()', (_, locks) => locks.inspect('stock')],
     ['list()', (_, locks) => locks.operators.list()],
-  ])('%s after it is answered at once: no timer is there to wait by', async (_, use) => {
+  ])('%s after it ends at once, because no timer is left', async (_, use) => {
     const lease = (await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 })) as SingleLease;
     await a.locks.shutdown(0);
     const using = track(use(lease, a.locks));
@@ -157,7 +157,7 @@ describe('shutdown', () => {
     });
   });
 
-  it('ends what waits for an answer of Redis', async () => {
+  it('ends waits for a reply of Redis', async () => {
     const lease = await a.locks.acquire('stock', { watchdog: false, leaseMs: 60_000 });
     a.store.fates.release = failing('notExecuted', 'not connected');
     const releasing = track(lease.release());

@@ -84,7 +84,7 @@ describe('a lock that is acquired inside of a transaction', () => {
     expect(await isFree()).toBe(true);
   });
 
-  it('is released if the transaction has ended while the call timed out on the rest', async () => {
+  it('is released if the transaction has ended while the call timed out on the others', async () => {
     const price = await b.locks.acquire('price');
     let waiting: Promise<unknown> | undefined;
     await scope.run(async () => {
@@ -166,7 +166,7 @@ describe('a lock that is acquired inside of a transaction', () => {
     expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'shutdown' }]);
   });
 
-  describe('and again in the same transaction', () => {
+  describe('that is acquired again in the same transaction', () => {
     it('is the same lease, with the same token and no command', async () => {
       const tokens: number[] = [];
       const lock = (options = {}) =>
@@ -181,7 +181,7 @@ describe('a lock that is acquired inside of a transaction', () => {
       expect(a.store.sent('release')).toHaveLength(1);
     });
 
-    it('among several resources, takes what is missing, and keeps all of it', async () => {
+    it('takes the missing ones of several resources, and keeps all of them', async () => {
       await scope.run(async () => {
         await sell('price');
         const resources = await a.locks.using(['stock', 'price', 'log'], undefined, async (lease) => {
@@ -195,7 +195,7 @@ describe('a lock that is acquired inside of a transaction', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('keeps what it had where the rest is busy', async () => {
+    it('keeps its resources if the others are busy', async () => {
       const other = await b.locks.acquire('price');
       await scope.run(async () => {
         await sell('stock');
@@ -208,7 +208,7 @@ describe('a lock that is acquired inside of a transaction', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('a permit of a semaphore is used again; more than there are is refused', async () => {
+    it('uses a permit of a semaphore again; more than it holds are refused', async () => {
       const exports = a.locks.semaphore('exports', { permits: 2 });
       await scope.run(async () => {
         await exports.using(async () => {});

@@ -20,7 +20,7 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
     return await work();
   }
 
-  it('gives what the work gives, and releases after it', async () => {
+  it('returns the result of the work, and releases after it', async () => {
     const result = await run(async () => {
       expect(world.server.isEmpty).toBe(false);
       return 'sold';
@@ -29,7 +29,7 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('passes on what the work throws as the same object, and releases', async () => {
+  it('rethrows the error of the work as the same object, and releases', async () => {
     const error = new RangeError('out of stock');
     await expect(
       run(async () => {
@@ -39,7 +39,7 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('does not begin the work if the process was blocked for longer than the lease before it', async () => {
+  it('does not start the work if the process was blocked for longer than the lease before it', async () => {
     // Between the grant and the work: here in an observer.
     a.locks.observers.add(({ type }) => {
       if (type === 'acquired') world.clock.block(LOCK_DEFAULTS.leaseMs);
@@ -51,19 +51,19 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('gives the result also when the release fails; the observers are told', async () => {
+  it('returns the result even if the release fails, which is reported to the observers', async () => {
     a.store.fates.release = failing('refused');
     expect(await run(async () => 'sold')).toBe('sold');
     expect(eventsOf(a, 'releaseFailed')).toMatchObject([{ resource: 'stock', error: { code: 'LOCK_UNAVAILABLE' } }]);
   });
 
-  it("throws the work's own error also when the release fails", async () => {
+  it('throws the error of the work even if the release fails', async () => {
     a.store.fates.release = failing('refused');
     const error = new RangeError('out of stock');
     await expect(run(() => Promise.reject(error))).rejects.toBe(error);
   });
 
-  it('gives the result after one time-out where Redis does not answer the release', async () => {
+  it('returns the result after one timeout if Redis does not answer the release', async () => {
     a.store.fates.release = lostOnTheWay;
     const result = track(run(async () => 'sold'));
     await world.clock.advance(999);
@@ -72,7 +72,7 @@ describe.each(['using', 'await using'] as const)('%s', (syntax) => {
     expect(result.value).toBe('sold');
   });
 
-  it('releases a lease that was lost in the meantime', async () => {
+  it('releases a lease that was lost during the work', async () => {
     const work = run(async () => {
       a.store.fates.renew = lostOnTheWay;
       await world.clock.advance(40_000);
@@ -175,7 +175,7 @@ describe('tryUsing', () => {
     [a, b] = [world.instance('a'), world.instance('b')];
   });
 
-  it('runs the work under the lease, says so, and releases', async () => {
+  it('runs the work under the lease, reports that, and releases', async () => {
     const { ran, value } = await a.locks.tryUsing('stock', (lease) => {
       expect(a.locks.current()).toBe(lease);
       return 'sold';
@@ -185,7 +185,7 @@ describe('tryUsing', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('does not run the work where the resource is busy', async () => {
+  it('does not run the work if the resource is busy', async () => {
     await b.locks.acquire('stock');
     let ran = false;
     const work = () => (ran = true);
@@ -195,7 +195,7 @@ describe('tryUsing', () => {
     expect(ran).toBe(false);
   });
 
-  it('passes on what the work throws, also a busy error of its own', async () => {
+  it('passes on errors of the work, even its own busy error', async () => {
     await b.locks.acquire('other');
     const nested = a.locks.tryUsing('stock', () => a.locks.acquire('other', { waitMs: 0 }));
     await expect(nested).rejects.toMatchObject({ code: 'LOCK_BUSY', resource: 'other' });

@@ -12,8 +12,8 @@ function leaksBy(clock: FakeClock): Leaks {
   return new Leaks(new ActiveHolds(), observers, clock, {} as Watchdog, 'warn', observation);
 }
 
-describe('where a lease was acquired', () => {
-  it('is recorded for so many calls in half a second, because a stack is dear', async () => {
+describe('the call site of a lease', () => {
+  it('is recorded for a limited number of calls in half a second, because a stack is expensive', async () => {
     const clock = new FakeClock();
     const leaks = leaksBy(clock);
     const acquire = () => leaks.withOrigin(acquire, (origin) => origin).stack;
@@ -28,7 +28,7 @@ describe('where a lease was acquired', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('is recorded behind the command, because the store is at work by then', () => {
+  it('is recorded after the command is sent, because the store is at work by then', () => {
     const clock = new FakeClock();
     const leaks = leaksBy(clock);
     let stackAtCommand: string | undefined = 'no command was sent';

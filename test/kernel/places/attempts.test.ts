@@ -17,7 +17,7 @@ describe('attempts', () => {
   });
 
   describe('with a retry strategy', () => {
-    it("asks the user's own next(), and tells it what it knows", async () => {
+    it('calls next() of the user with the state of the wait', async () => {
       await a.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
       const states: RetryState[] = [];
       const next = (state: RetryState) => {
@@ -43,7 +43,7 @@ describe('attempts', () => {
       });
     });
 
-    it('passes on what a strategy throws, and leaves nothing behind', async () => {
+    it('rethrows an error of a strategy, and leaves nothing behind', async () => {
       await a.locks.acquire('stock');
       const bug = new TypeError('bug in my strategy');
       const retry = {
@@ -57,7 +57,7 @@ describe('attempts', () => {
     });
   });
 
-  describe('when they run out, the error says what the last one came to', () => {
+  describe('report the last outcome when they run out', () => {
     const retry = fixedInterval({ intervalMs: 10, maxAttempts: 3 });
 
     it('busy', async () => {
@@ -106,7 +106,7 @@ describe('attempts', () => {
       expect(a.store.sent('acquire')).toHaveLength(1);
     });
 
-    it('become LockUnavailableError when Redis could never be asked within waitMs', async () => {
+    it('end in LockUnavailableError if Redis never answered within waitMs', async () => {
       a.store.fates.acquire = failing('notExecuted', 'not connected');
       const acquiring = track(a.locks.acquire('stock', { waitMs: 3_000 }));
       await world.clock.advance(3_000);
@@ -115,7 +115,7 @@ describe('attempts', () => {
       expect(a.store.sent('acquire').length).toBeLessThan(20);
     });
 
-    it('do not hide that it was busy here: a call whose turn comes in the last moment is told so', async () => {
+    it('do not hide a local holder from a call whose turn comes in the last moment', async () => {
       const held = await a.locks.acquire('stock', { leaseMs: 60_000, strictOrder: true });
       const acquiring = track(a.locks.acquire('stock', { waitMs: 1_000, leaseMs: 60_000, strictOrder: true }));
       await world.clock.advance(998);
@@ -129,7 +129,7 @@ describe('attempts', () => {
   });
 
   describe('that time out', () => {
-    it('leave no orphan lock where the command was executed and its reply lost', async () => {
+    it('leave no orphan lock if the command was executed and its reply lost', async () => {
       a.store.fates.acquire = replyLost;
       const acquiring = track(a.locks.acquire('stock', { waitMs: 0, attemptTimeoutMs: 200 }));
       await world.clock.advance(199);
@@ -155,7 +155,7 @@ describe('attempts', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('give back what they are granted after the release that was to withdraw them', async () => {
+    it('return a grant that arrives after the release that was to withdraw them', async () => {
       const arrival = gate();
       a.store.next('acquire', executedWhen(arrival.opened)); // the script was not loaded, and is sent once more
       const controller = new AbortController();

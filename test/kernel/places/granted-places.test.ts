@@ -65,7 +65,7 @@ describe('a place whose waiter is granted', () => {
     return waiter;
   }
 
-  it('leaves the alarm alone while others wait, and it rings for those', async () => {
+  it('keeps the alarm while others wait, and it rings for those', async () => {
     enter('a/waits');
     await clock.advance(100);
     alarms.noted.length = 0;
@@ -95,7 +95,7 @@ describe('a place whose waiter is granted', () => {
     expect(kept).toHaveLength(1);
   });
 
-  it('rings sooner for the next waiter where that is due sooner', async () => {
+  it('rings earlier for the next waiter if that is due earlier', async () => {
     enter('a/waits');
     const next = enter('a/next');
     keeper.pause(next);

@@ -50,7 +50,7 @@ describe.each(NEARER)('an end that moves nearer, by %s', (_, options, moveNearer
     expect(states()).toEqual(['fulfilled', ...Array(4).fill('pending')]);
   });
 
-  it.each([1, 2, 3])('is known to the one behind %i that have died since', async (dead) => {
+  it.each([1, 2, 3])('is known to the waiter behind %i that have died since', async (dead) => {
     for (const instance of waiters.slice(0, dead)) await dies(instance);
     await world.clock.advance(7_000);
     expect(waits[dead]!.state).toBe('fulfilled');
@@ -65,7 +65,7 @@ describe.each(NEARER)('an end that moves nearer, by %s', (_, options, moveNearer
 });
 
 describe('a waiter that gives up before an end that has moved nearer', () => {
-  it.each([1, 4, 9])('tells the next one, also after %i before it', async (leaving) => {
+  it.each([1, 4, 9])('notifies the next one, even after %i before it', async (leaving) => {
     const world = new LockWorld();
     const lease = await world.instance('holder').locks.acquire('stock', { minHoldMs: 8_000, leaseMs: 120_000 });
     const stop = new AbortController();
@@ -84,7 +84,7 @@ describe('a waiter that gives up before an end that has moved nearer', () => {
     expect(wait.state).toBe('fulfilled');
   });
 
-  it('costs nothing later where the holder renews: the next keep says more than the message', async () => {
+  it('costs nothing later if the holder renews: the next keep overrides the message', async () => {
     const world = new LockWorld();
     await world.instance('holder').locks.acquire('stock', { leaseMs: 30_000 });
     const stop = new AbortController();

@@ -106,7 +106,7 @@ describe('the places of a process in the queues of the store', () => {
       expect(waiting.map(({ state }) => state)).toEqual(['fulfilled', 'pending']);
     });
 
-    it('are asked for at once where the store has to go on, however many stand before them', async () => {
+    it('are requested at once if the store has to act, however many are ahead of them', async () => {
       await a.locks.acquire('stock');
       const [before, last] = [crowd(50), world.instance('last')];
       for (const instance of before) wait('stock', {}, instance);
@@ -117,7 +117,7 @@ describe('the places of a process in the queues of the store', () => {
       expect(last.store.sent('acquire')).toHaveLength(2);
     });
 
-    it('are asked for where the waiter before them was granted, and its message was lost with its process', async () => {
+    it('are requested if the waiter ahead of them was granted, and its message was lost with its process', async () => {
       const [first, second] = crowd(2) as [Instance, Instance];
       const holder = await a.locks.acquire('stock', { leaseMs: 3_000 });
       wait('stock', { leaseMs: 3_000 }, first);
@@ -132,7 +132,7 @@ describe('the places of a process in the queues of the store', () => {
     });
   });
 
-  it('last from when they were kept, not from when the answer was read: two blockers of the process cost none', async () => {
+  it('last from when they were kept, not from the reply: blocking the event loop twice costs none', async () => {
     const leaseMs = 600;
     const clock = new ProcessClock(world.clock, 0, 1);
     const random = new SeededRandom(1);
@@ -164,7 +164,7 @@ describe('the places of a process in the queues of the store', () => {
     expect([first.state, second.state]).toEqual(['fulfilled', 'pending']);
   });
 
-  describe('where a message was lost', () => {
+  describe('after a lost message', () => {
     /** b has been granted the lock, and does not know. */
     async function loseGrant(options: LockOptions = {}): Promise<Tracked<unknown>> {
       const holder = await a.locks.acquire('stock');
@@ -177,7 +177,7 @@ describe('the places of a process in the queues of the store', () => {
       return waiting;
     }
 
-    it('are kept within a second once that is known, and the grant is found', async () => {
+    it('are kept within a second once the loss is known, and the grant is found', async () => {
       const waiting = await loseGrant();
       b.store.hearing!.trustedForMs = 0;
       b.store.unprove();
@@ -185,7 +185,7 @@ describe('the places of a process in the queues of the store', () => {
       expect(waiting.state).toBe('fulfilled');
     });
 
-    it('are kept every second for as long as it may happen again, and then are left alone', async () => {
+    it('are kept every second for as long as it may happen again, and then rest', async () => {
       await waitForMany(100, { leaseMs: 30_000 });
       await world.clock.advance(6_000);
       b.store.hearing!.trustedForMs = 0;
@@ -214,7 +214,7 @@ describe('the places of a process in the queues of the store', () => {
       expect(times.size).toBeGreaterThanOrEqual(3);
     });
 
-    it('are not calmed by an answer to what was sent before', async () => {
+    it('ignore a reply to a command from before the loss', async () => {
       const reply = gate();
       const holder = await a.locks.acquire('stock');
       b.store.next('acquire', repliedWhen(reply.opened));
@@ -230,7 +230,7 @@ describe('the places of a process in the queues of the store', () => {
       expect(waiting.state).toBe('fulfilled');
     });
 
-    it('are kept sooner where that may not be noticed, in a few commands', async () => {
+    it('are kept earlier, in a few commands, if a loss may go unnoticed', async () => {
       b.store.hearing!.trustedForMs = 5_000;
       await waitForMany(100);
       await world.clock.advance(60_000);
@@ -240,8 +240,8 @@ describe('the places of a process in the queues of the store', () => {
     });
   });
 
-  describe('where the store fails', () => {
-    it('are tried again together after a pause, and count as a failed attempt', async () => {
+  describe('if the store fails', () => {
+    it('are retried together after a pause, and count as a failed attempt', async () => {
       const waiting = await waitForMany(10, { leaseMs: 3_000, waitMs: 10_000 });
       b.store.next('keep', failing('unknown'), failing('notExecuted'));
       await world.clock.advance(1_400);
@@ -255,7 +255,7 @@ describe('the places of a process in the queues of the store', () => {
       expect(b.store.sent('acquire')).toHaveLength(10);
     });
 
-    it('are asked for alone where one of them cannot be kept, and where none may be', async () => {
+    it('are requested alone if one of them cannot be kept, or none may be', async () => {
       await waitForMany(3, { leaseMs: 3_000 });
       const keep = b.store.keepPlaces!;
       b.store.keepPlaces = async (places, sentAt): Promise<readonly KeepReply[]> =>
@@ -295,7 +295,7 @@ describe('the places of a process in the queues of the store', () => {
       b.store.next('keep', repliedWhen(reply.opened));
     });
 
-    it('go on for the next call', async () => {
+    it('continue for the next call', async () => {
       await a.locks.acquire('stock');
       const first = wait('stock', { leaseMs: 3_000, waitMs: 1_500 });
       const second = wait('stock', { leaseMs: 3_000 });

@@ -51,7 +51,7 @@ describe('releasePermits', () => {
     await expectNothingLeft();
   });
 
-  it('lets the same async context take again what it has released', async () => {
+  it('lets the same async context take the released permits again', async () => {
     await semaphore(a).using({ count: TOTAL }, async (lease) => {
       await expect(acquire(a, 2)).rejects.toMatchObject({ code: 'LOCK_REENTRY' });
       await a.locks.currentOrThrow('exports').releasePermits(2);
@@ -62,7 +62,7 @@ describe('releasePermits', () => {
     await expectNothingLeft();
   });
 
-  it('shows how many are left', async () => {
+  it('shows the permits that are left', async () => {
     const lease = await acquire(a, 3);
     await lease.releasePermits(1);
     expect(JSON.parse(JSON.stringify(lease))).toMatchObject({ mode: 'semaphore', permits: 2 });
@@ -72,7 +72,7 @@ describe('releasePermits', () => {
   });
 
   describe('inside one process', () => {
-    it('a lease passes on to a call that wants as many as are left, and to no other', async () => {
+    it('a lease is passed on to a call that wants as many as are left, and to no other', async () => {
       const first = await acquire(a, 3);
       const other = await acquire(b, 2);
       const waiting = [3, 3].map((count) => track(acquire(a, count)));
@@ -91,7 +91,7 @@ describe('releasePermits', () => {
       await expectNothingLeft();
     });
 
-    it('what follows in memory has as many as are left', async () => {
+    it('the next lease in memory has as many as are left', async () => {
       const first = await acquire(a, 3);
       const others = await acquire(b, 2);
       await first.releasePermits(1);
@@ -113,7 +113,7 @@ describe('releasePermits', () => {
     });
   });
 
-  describe('without an answer', () => {
+  describe('without a reply', () => {
     /** A lease of four permits whose release of two was executed, and has no answer. */
     async function unclear(): Promise<Lease> {
       const lease = await acquire(a, 4);
@@ -137,7 +137,7 @@ describe('releasePermits', () => {
       await expectNothingLeft();
     });
 
-    it('a call for fewer does not count on permits that may be free already', async () => {
+    it('a call for fewer does not count on permits that may already be free', async () => {
       const lease = await unclear();
       await lease.releasePermits(1);
       expect([lease.permits, await stored()]).toEqual([2, [2]]);
@@ -163,7 +163,7 @@ describe('releasePermits', () => {
       await expectNothingLeft();
     });
 
-    it('an answer that comes late changes nothing for a call that is made again', async () => {
+    it('a late reply changes nothing for a repeated call', async () => {
       const lease = await acquire(a, 4);
       const late = gate();
       a.store.next('lowerPermits', executedWhen(late.opened));
@@ -211,7 +211,7 @@ describe('releasePermits', () => {
     },
   );
 
-  it('goes one call after another', async () => {
+  it('runs one call after another', async () => {
     const lease = await acquire(a, 4);
     await Promise.all([lease.releasePermits(1), lease.releasePermits(1)]);
     expect([lease.permits, await stored()]).toEqual([2, [2]]);
@@ -222,7 +222,7 @@ describe('releasePermits', () => {
     await expectNothingLeft();
   });
 
-  it('is no error where the lease is released in the same moment', async () => {
+  it('is no error if the lease is released in the same moment', async () => {
     const lease = await acquire(a, 4);
     const [next, last] = await waitingForFour();
     await Promise.all([lease.releasePermits(1), lease.release()]);
@@ -234,7 +234,7 @@ describe('releasePermits', () => {
     await expectNothingLeft();
   });
 
-  it('throws LeaseLostError if the lease has ended, and the lease is lost if only Redis knows it', async () => {
+  it('throws LeaseLostError if the lease has ended, and the lease is lost if only Redis knows about that', async () => {
     const released = await acquire(a, 2);
     await released.release();
     await expect(released.releasePermits(1)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'released' });

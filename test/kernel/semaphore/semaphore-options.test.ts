@@ -3,7 +3,7 @@ import type { SemaphoreOptions, PermitOptions } from '../../../lib/kernel/semaph
 import { rejection } from '../../support/expect/eventually.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 
-describe('what a semaphore is given', () => {
+describe('the input of a semaphore', () => {
   let a: Instance;
 
   beforeEach(() => {
@@ -77,7 +77,7 @@ describe('what a semaphore is given', () => {
     }
   });
 
-  it('work that is no function is refused before a permit is asked for', async () => {
+  it('work that is no function is refused before a permit is requested', async () => {
     const semaphore = a.locks.semaphore('x', { permits: 3 });
     for (const call of [semaphore.using({}, undefined as never), semaphore.using(undefined as never)]) {
       expect(await rejection(call)).toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
@@ -91,7 +91,7 @@ describe('what a semaphore is given', () => {
   });
 });
 
-describe('the errors of a semaphore that others use otherwise', () => {
+describe('the errors of a semaphore with conflicting uses', () => {
   let a: Instance;
   let b: Instance;
 
@@ -109,7 +109,7 @@ describe('the errors of a semaphore that others use otherwise', () => {
     );
   });
 
-  it('say that the resource is locked, in whichever mode', async () => {
+  it('report that the resource is locked, in any mode', async () => {
     for (const mode of ['exclusive', 'reentrant', 'read', 'write'] as const) {
       await using _lease = await a.locks.acquire('x', { mode });
       const semaphore = b.locks.semaphore('x', { permits: 4 });
@@ -122,7 +122,7 @@ describe('the errors of a semaphore that others use otherwise', () => {
     }
   });
 
-  it('say that a semaphore was made too small for a request', async () => {
+  it('report that a semaphore is too small for a request', async () => {
     const semaphore = a.locks.semaphore('x', { permits: 3 });
     await semaphore.acquire();
     await semaphore.resize(2);

@@ -27,13 +27,13 @@ describe('a semaphore', () => {
     expect([world.server.isEmpty, world.clock.timers, size(a), size(b)]).toEqual([true, 0, 0, 0]);
   }
 
-  it('gives null to who only tries', async () => {
+  it('returns null to a call that only tries', async () => {
     await semaphore(a).acquire({ count: 2 });
     expect(await semaphore(b).tryAcquire({ count: 2 })).toBeNull();
     expect((await semaphore(b).tryAcquire())!.mode).toBe('semaphore');
   });
 
-  it.each([undefined, null])('takes %p for no options', async (none) => {
+  it.each([undefined, null])('accepts %p as no options', async (none) => {
     const lease = await semaphore(a).acquire(none as never);
     expect(await semaphore(b).available()).toBe(2);
     await lease.release();
@@ -45,7 +45,7 @@ describe('a semaphore', () => {
     [() => a.locks.semaphore('exports', {} as never), 'permits is missing'],
     [() => a.locks.semaphore('exports', { permits: 2, count: 1 } as never), 'count'],
     [() => a.locks.semaphore('', { permits: 2 }), 'the name is empty'],
-  ])('refuses what cannot be right (%#)', (make, message) => {
+  ])('refuses invalid input (%#)', (make, message) => {
     expect(make).toThrow(message);
   });
 
@@ -73,7 +73,7 @@ describe('a semaphore', () => {
       await expectNothingLeft();
     });
 
-    it('passes nothing on with strictOrder: those in other processes get their turn', async () => {
+    it('passes nothing on with strictOrder: other processes get their turn', async () => {
       const order: string[] = [];
       const use = (instance: Instance, name: string) =>
         semaphore(instance).using({ count: 3, waitMs: Infinity, strictOrder: true }, () => void order.push(name));
@@ -91,7 +91,7 @@ describe('a semaphore', () => {
   });
 
   describe('in a context that holds permits', () => {
-    it('grants more where there are enough, each with its own token', async () => {
+    it('grants more if there are enough, each with its own token', async () => {
       await semaphore(a).using((outer) =>
         semaphore(a).using({ count: 2 }, (inner) => {
           expect(inner.fencingToken).not.toBe(outer.fencingToken);
@@ -100,7 +100,7 @@ describe('a semaphore', () => {
       await expectNothingLeft();
     });
 
-    it('refuses at once what it would wait for itself for', async () => {
+    it('refuses a wait for itself at once', async () => {
       await semaphore(a).using({ count: 2 }, async () => {
         const sent = a.store.commands.length;
         await expect(semaphore(a).acquire({ count: 2 })).rejects.toThrow(LockReentryError);
@@ -114,8 +114,8 @@ describe('a semaphore', () => {
     });
   });
 
-  describe('that is taken for something else', () => {
-    it('says so to one who takes it for a lock, and to one who takes a lock for it', async () => {
+  describe('in conflict with another use', () => {
+    it('reports it to calls that take it for a lock, and a lock for it', async () => {
       const permit = await semaphore(a).acquire();
       for (const { locks } of [a, b]) {
         await expect(locks.acquire('exports')).rejects.toMatchObject({
@@ -137,7 +137,7 @@ describe('a semaphore', () => {
       await expectNothingLeft();
     });
 
-    it('says so where two state different totals, and how to change it', async () => {
+    it('reports different totals, and how to change them', async () => {
       await semaphore(a, 3).acquire();
       await expect(semaphore(b, 5).acquire()).rejects.toThrow(
         '"exports" is in use as a semaphore with 3 permits, and this call sets 5. Use the same number everywhere, or ' +
@@ -146,7 +146,7 @@ describe('a semaphore', () => {
     });
   });
 
-  describe('that is resized', () => {
+  describe('with a new size', () => {
     it.each([0, 1.5, 1_000_001])('refuses %p permits', async (permits) => {
       await expect(semaphore(a).resize(permits)).rejects.toMatchObject({ option: 'permits' });
       expect(a.store.commands).toHaveLength(0);

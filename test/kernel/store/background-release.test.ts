@@ -14,7 +14,7 @@ describe('a release in the background', () => {
     b = world.instance('b');
   });
 
-  it('does not wait for the answer of Redis, which the observers learn of', async () => {
+  it('does not wait for the reply of Redis, which is reported to the observers', async () => {
     const answer = gate();
     const lease = await a.locks.acquire('stock', { backgroundRelease: true });
     a.store.next('release', repliedWhen(answer.opened));
@@ -26,13 +26,13 @@ describe('a release in the background', () => {
     expect(eventsOf(a, 'released')).toHaveLength(1);
   });
 
-  it('is how every lock ends where the module says so', async () => {
+  it('is the end of every lock with the module option', async () => {
     const c = world.instance('c', { defaults: { backgroundRelease: true } });
     c.store.fates.release = lostOnTheWay;
     expect(await c.locks.using('stock', undefined, () => 'done')).toBe('done');
   });
 
-  it('that fails is told to the observers, tried again, and no error of anybody', async () => {
+  it('reports a failure to the observers, retries it, and throws nowhere', async () => {
     const lease = await a.locks.acquire('stock', { backgroundRelease: true });
     a.store.next('release', failing('unknown'));
     await lease.release();

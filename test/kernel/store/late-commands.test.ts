@@ -15,7 +15,7 @@ describe('commands that are executed late', () => {
     b = world.instance('b');
   });
 
-  it('an attempt that is executed late does not cut a lease that was extended since', async () => {
+  it('a late attempt does not cut a lease that was extended since', async () => {
     const arrival = gate();
     a.store.next('acquire', executedWhen(arrival.opened));
     const acquiring = track(a.locks.acquire('stock', { leaseMs: 1_000, watchdog: false, attemptTimeoutMs: 100 }));
@@ -30,7 +30,7 @@ describe('commands that are executed late', () => {
     expect(other.state).toBe('rejected');
   });
 
-  it('a heartbeat that is executed late does not either', async () => {
+  it('a late heartbeat does not cut it either', async () => {
     const holder = await b.locks.acquire('stock');
     const acquiring = track(a.locks.acquire('stock', { leaseMs: 3_000 }));
     await settle();
@@ -48,7 +48,7 @@ describe('commands that are executed late', () => {
     expect(other.state).toBe('rejected');
   });
 
-  it('a renewal that is executed late does not either', async () => {
+  it('a late renewal does not cut it either', async () => {
     const lease = await a.locks.acquire('stock', { leaseMs: 3_000 });
     const arrival = gate();
     a.store.next('renew', executedWhen(arrival.opened));
@@ -62,7 +62,7 @@ describe('commands that are executed late', () => {
     expect(other.state).toBe('rejected');
   });
 
-  it('a late grant that is heard of together with the end of its withdrawal is given back', async () => {
+  it('a late grant that arrives together with the end of its withdrawal is returned', async () => {
     // In order on one connection: acquire (NOSCRIPT), release, EVAL acquire; the last two replies come in one packet.
     const late = gate();
     const packet = gate();
@@ -86,7 +86,7 @@ describe('commands that are executed late', () => {
     expect(world.server.isEmpty).toBe(true);
   });
 
-  it('an attempt of a poller that is executed after the release is given back', async () => {
+  it('an attempt of a poller that is executed after the release is returned', async () => {
     const late = gate();
     a.store.next('acquire', executedWhen(late.opened));
     const retry = { next: () => 10 };

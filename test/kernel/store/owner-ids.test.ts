@@ -27,7 +27,7 @@ describe('owner ids', () => {
     );
   }
 
-  it('are what these tests think they are', async () => {
+  it('are captured by these tests', async () => {
     await a.locks.acquire('stock');
     expect(a.store.sent('acquire')[0]!.owner).toMatch(/^a\/\d+\/secret\w+/);
   });
@@ -71,7 +71,7 @@ describe('owner ids', () => {
     expect(printed(lease.signal.reason)).not.toContain('secret');
   });
 
-  it('are not in what inspect shows', async () => {
+  it('are not in the result of inspect', async () => {
     await a.locks.acquire('stock', { mode: 'reentrant' });
     expect(printed(await b.locks.inspect('stock'))).not.toContain('secret');
   });

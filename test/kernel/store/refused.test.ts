@@ -17,7 +17,7 @@ const refused = failing('refused', 'NOPERM');
 /** No longer than this after the mend, whatever was refused. */
 const SOON_MS = 2_000;
 
-describe('what Redis refuses for a while', () => {
+describe('a command that Redis refuses for a while', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -83,13 +83,16 @@ describe('what Redis refuses for a while', () => {
       },
     ],
   ])('%s', (_, begin) => {
-    it.each([0, 100, 1_000, 5_000])('frees the lock soon after the mend, %i ms later', async (brokenMs) => {
-      const granted = await begin(() => track(acquire(b)));
-      await world.clock.advance(brokenMs);
-      mend(a);
-      await expectSoon(granted);
-      await expectNothingLeft();
-    });
+    it.each([0, 100, 1_000, 5_000])(
+      'frees the lock soon after Redis accepts it again, %i ms later',
+      async (brokenMs) => {
+        const granted = await begin(() => track(acquire(b)));
+        await world.clock.advance(brokenMs);
+        mend(a);
+        await expectSoon(granted);
+        await expectNothingLeft();
+      },
+    );
   });
 
   describe('a waiter that has ended', () => {
@@ -135,7 +138,7 @@ describe('what Redis refuses for a while', () => {
     });
   });
 
-  it('fewer permits are free soon after the mend, and the same call again releases none twice', async () => {
+  it('a release of permits is effective soon after, and the same call again releases none twice', async () => {
     const semaphore = ({ locks }: Instance) => locks.semaphore('exports', { permits: 3 });
     const lease = await semaphore(a).acquire({ ...WAITS, count: 3 });
     const waiting = track(semaphore(b).acquire({ ...WAITS, count: 2 }));
@@ -156,7 +159,7 @@ describe('what Redis refuses for a while', () => {
     await expectNothingLeft();
   });
 
-  it('fewer permits are asked for no longer than the lease', async () => {
+  it('a release of permits is repeated no longer than the lease', async () => {
     const lease = await a.locks.semaphore('exports', { permits: 3 }).acquire({ ...WAITS, count: 3 });
     a.store.fates.lowerPermits = refused;
     await expect(lease.releasePermits(2)).rejects.toMatchObject({ code: 'LOCK_UNAVAILABLE' });
@@ -166,7 +169,7 @@ describe('what Redis refuses for a while', () => {
     expect(a.store.sent('lowerPermits')).toHaveLength(sent);
   });
 
-  it('a downgrade lets readers in soon after the mend, also where the writer has left it to local readers', async () => {
+  it('a downgrade admits readers soon after, even if the writer has left it to local readers', async () => {
     const writer = await acquire(a, { mode: 'write' });
     const own = track(acquire(a, { mode: 'read' }));
     const other = track(acquire(b, { mode: 'read' }));
@@ -184,7 +187,7 @@ describe('what Redis refuses for a while', () => {
     await expectNothingLeft();
   });
 
-  describe('is sent again', () => {
+  describe('is repeated', () => {
     it('at once, then after 200 ms, and twice as long each time, up to 2 s, until the lease has ended', async () => {
       const lease = await acquire(a, { leaseMs: 10_000 });
       const releasedAt = world.clock.now();
@@ -233,7 +236,7 @@ describe('what Redis refuses for a while', () => {
       await expectNothingLeft();
     });
 
-    it('but keeps no shutdown waiting', async () => {
+    it('but does not delay a shutdown', async () => {
       const lease = await acquire(a);
       refuse(a);
       await lease.release().catch(() => {});
@@ -247,7 +250,7 @@ describe('what Redis refuses for a while', () => {
       expect(a.store.sent('release').length - sent).toBe(1);
     });
 
-    it('once more by a shutdown, which may find that it is not refused any more', async () => {
+    it('once more by a shutdown, which may find that it is accepted again', async () => {
       const lease = await acquire(a);
       refuse(a);
       await lease.release().catch(() => {});
@@ -283,7 +286,7 @@ describe('the end of a run that Redis refuses for a while', () => {
     expect(fleet.runs).toHaveLength(1);
   });
 
-  it('is not told for longer than a shutdown waits', async () => {
+  it('does not retry its report for longer than a shutdown waits', async () => {
     const run = anna.fire('09:00');
     await fleet.clock.advance(1);
     anna.tickStore.fates.finish = refused;
@@ -330,7 +333,7 @@ describe('a quorum whose majority refuses for a while', () => {
 
   beforeEach(() => void (world = new QuorumWorld({ nodes: 3 })));
 
-  it('frees the lock soon after the mend: a release', async () => {
+  it('frees the lock soon after it accepts again: a release', async () => {
     const lease = await world.until(world.client().locks.acquire('stock', options));
     refuse('NOPERM');
     const released = track(lease.release());
@@ -340,7 +343,7 @@ describe('a quorum whose majority refuses for a while', () => {
     await expectSoon();
   });
 
-  it('frees the lock soon after the mend: a withdrawal, and the release of another process that grants it', async () => {
+  it('frees the lock soon after it accepts again: a withdrawal, and the release of another process that grants it', async () => {
     const lease = await world.until(world.client().locks.acquire('stock', options));
     const controller = new AbortController();
     const leaving = track(world.client().locks.acquire('stock', { ...options, signal: controller.signal }));

@@ -50,7 +50,7 @@ describe('a command that Redis has certainly not executed', () => {
     let ask: () => Promise<unknown>;
     beforeEach(async () => void (ask = await prepare()));
 
-    it('is sent again, with pauses, until it is: nobody learns of it', async () => {
+    it('is repeated, with pauses, until it is executed, without a report', async () => {
       a.store.next(verb, demoted, demoted, demoted);
       const asking = track(ask());
       await world.clock.advance(139);
@@ -62,7 +62,7 @@ describe('a command that Redis has certainly not executed', () => {
       expect(eventsOf(a, 'releaseFailed')).toEqual([]);
     });
 
-    it('is a LockUnavailableError with the reason when attemptTimeoutMs is over, and no sooner', async () => {
+    it('is a LockUnavailableError with the reason after attemptTimeoutMs, and not earlier', async () => {
       a.store.fates[verb] = demoted;
       const asking = track(ask());
       await world.clock.advance(TIMEOUT_MS - 1);
@@ -76,21 +76,21 @@ describe('a command that Redis has certainly not executed', () => {
     it.each<[string, Fate, string]>([
       ['it may have been executed', brokenAfter, 'broke before the reply'],
       ['it is refused', failing('refused', 'NOPERM'), 'NOPERM'],
-    ])('is told at once where after that %s', async (_why, fate, message) => {
+    ])('is reported at once if after that %s', async (_why, fate, message) => {
       a.store.next(verb, demoted, fate);
       const asking = track(ask());
       await world.clock.advance(20);
       expect(rejection(asking).message).toContain(message);
     });
 
-    it('has timed out where the last one sent is not answered', async () => {
+    it('times out if the last attempt gets no reply', async () => {
       a.store.next(verb, demoted, lostOnTheWay);
       const asking = track(ask());
       await world.clock.advance(TIMEOUT_MS);
       expect(rejection(asking)).toMatchObject({ lastAttempt: 'timeout' });
     });
 
-    it('is not sent again when nobody waits for it any more', async () => {
+    it('is not repeated once its caller has given up', async () => {
       const late = gate();
       a.store.next(verb, () => late.opened.then(() => demoted(() => Promise.resolve(undefined as never))));
       const asking = track(ask());
@@ -103,7 +103,7 @@ describe('a command that Redis has certainly not executed', () => {
     });
   });
 
-  it.each(['verify', 'renew'] as const)('%s is not sent again for a lease that has ended', async (verb) => {
+  it.each(['verify', 'renew'] as const)('%s is not repeated for a lease that has ended', async (verb) => {
     const lease = await a.locks.acquire('stock', { leaseMs: 100, watchdog: false });
     a.store.fates[verb] = demoted;
     const asking = track<unknown>(verb === 'verify' ? lease.verify() : lease.extend());
@@ -116,7 +116,7 @@ describe('a command that Redis has certainly not executed', () => {
   });
 
   describe('a release in the background', () => {
-    it('is sent again like any other', async () => {
+    it('is repeated like any other', async () => {
       const lease = await a.locks.acquire('stock', { backgroundRelease: true });
       a.store.next('release', demoted);
       await lease.release();
@@ -131,7 +131,7 @@ describe('a command that Redis has certainly not executed', () => {
     const terms = { strictOrder: true, leaseMs: LEASE_MS };
     const acquire = (instance: Instance, waitMs = 10_000) => instance.locks.acquire('stock', { ...terms, waitMs });
 
-    it('both get what they want, and nothing is lost', async () => {
+    it('both succeed, and nothing is lost', async () => {
       const first = await acquire(a);
       const waiting = track(acquire(a));
       a.store.next('rotate', demoted);
@@ -147,7 +147,7 @@ describe('a command that Redis has certainly not executed', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('a next call that gives up meanwhile takes nothing with it', async () => {
+    it('a next call that gives up before the retry takes nothing with it', async () => {
       const first = await acquire(a);
       const waiting = track(acquire(a, 10));
       a.store.next('rotate', demoted);

@@ -5,7 +5,7 @@ import { gate, track } from '../../support/expect/tracked.js';
 
 const COHORT_MS = 10;
 
-describe('the order of tokens where Redis has forgotten the lock of a process that hands it on in memory', () => {
+describe('the order of tokens if Redis has lost the lock of a process that passes it on in memory', () => {
   let world: LockWorld;
   let a: Instance;
   let b: Instance;
@@ -52,7 +52,7 @@ describe('the order of tokens where Redis has forgotten the lock of a process th
   it.each([
     ['this process itself forces the release', async () => void (await forceRelease(a))],
     ['the connection is new, as after a restart without data', async () => restart(a)],
-  ])('is right at once where %s', async (_, happen) => {
+  ])('is right at once if %s', async (_, happen) => {
     const first = await acquire(a);
     const waiting = track(acquire(a));
     await settle();
@@ -66,7 +66,7 @@ describe('the order of tokens where Redis has forgotten the lock of a process th
     expect(waiting.value.fencingToken).toBeGreaterThan(other.fencingToken);
   });
 
-  it('is right while the reply to a forced release of its own is on its way', async () => {
+  it('is right while the reply to its own forced release is on its way', async () => {
     const first = await acquire(a);
     const waiting = track(acquire(a));
     await settle();
@@ -90,7 +90,7 @@ describe('the order of tokens where Redis has forgotten the lock of a process th
     expect(waiting.value.fencingToken).toBeGreaterThan(other.fencingToken);
   });
 
-  it('is right for readers that would read beside one whose lock is in doubt', async () => {
+  it('is right for readers that would join one whose lock is in doubt', async () => {
     await acquire(a, { mode: 'read' });
     restart(a);
     const writer = await acquire(b, { mode: 'write' });
@@ -102,7 +102,7 @@ describe('the order of tokens where Redis has forgotten the lock of a process th
     expect(reader.value.fencingToken).toBeGreaterThan(writer.fencingToken);
   });
 
-  it('costs one question to Redis where nothing was lost', async () => {
+  it('costs one request to Redis if nothing was lost', async () => {
     const first = await acquire(a);
     const waiting = [1, 2].map(() => track(acquire(a)));
     await settle();

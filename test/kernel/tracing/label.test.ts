@@ -40,7 +40,7 @@ describe('the label of a traced call', () => {
 
   const shown = async () => (await b.locks.inspect('order:7')).holders.map(({ label }) => label);
 
-  it('names the trace and the group, beside what the call says itself', async () => {
+  it('names the trace and the group, besides the label of the call', async () => {
     const first = await a.locks.acquire('order:7');
     expect(await shown()).toEqual([{ group: 'order', traceparent: traceparent(1) }]);
     await first.release();
@@ -49,14 +49,14 @@ describe('the label of a traced call', () => {
     await second.release();
   });
 
-  it('is not stored where the trace is not recorded', async () => {
+  it('is not stored if the trace is not recorded', async () => {
     tracer.isRecording = false;
     const lease = await a.locks.acquire('order:7');
     expect(await shown()).toEqual([undefined]);
     await lease.release();
   });
 
-  it('follows a hand-over in memory with an early renewal', async () => {
+  it('follows a handover in memory with an early renewal', async () => {
     const first = await a.locks.acquire('order:7');
     const waiting = a.locks.acquire('order:7');
     await first.release();
@@ -67,7 +67,7 @@ describe('the label of a traced call', () => {
     await second.release();
   });
 
-  it('leaves out the group, and then the trace, where there is no room', () => {
+  it('omits the group, and then the trace, if there is no room', () => {
     const trace = traceparent(1);
     const label = (bytes: number) => JSON.stringify({ text: 'x'.repeat(bytes - '{"text":""}'.length) });
     expect(labelWithTrace(label(256), 'order', trace)).toBe(label(256));

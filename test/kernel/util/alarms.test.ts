@@ -40,7 +40,7 @@ describe('alarms', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('need one timer, however many they are, and in whatever order they are set', async () => {
+  it('need one timer, whatever their number and order', async () => {
     const random = new SeededRandom();
     for (let i = 0; i < 1_000; i++) set(alarm(`${i}`), Math.floor(random.fraction() * 10_000));
     expect(alarms.size).toBe(1_000);
@@ -90,7 +90,7 @@ describe('alarms', () => {
     expect(rung).toEqual([]);
   });
 
-  it('that are cancelled among others leave those alone', async () => {
+  it('leave others alone when they are cancelled', async () => {
     const all = Array.from({ length: 50 }, (_, i) => alarm(`${i}`));
     all.forEach((one, i) => set(one, (i * 7) % 50));
     all.forEach((one, i) => i % 3 === 0 && alarms.cancel(one));
@@ -132,7 +132,7 @@ describe('alarms', () => {
     expect(clock.timers).toBe(0);
   });
 
-  it('ring in the same go where one sets another for a time that is over', async () => {
+  it('ring together if one sets another for a time that has passed', async () => {
     const other = alarm('other');
     set(
       alarm('one', () => set(other, -5)),
@@ -145,13 +145,13 @@ describe('alarms', () => {
     ]);
   });
 
-  it('set for a time that is over ring at the next opportunity', async () => {
+  it('ring at the next opportunity if their time has passed', async () => {
     set(alarm('one'), -100);
     await clock.advance(0);
     expect(rung).toEqual([['one', 0]]);
   });
 
-  it('that are late ring all together, the oldest first', async () => {
+  it('ring all together if they are late, the oldest first', async () => {
     for (const ms of [30, 10, 20]) set(alarm(`${ms}`), ms);
     clock.block(1_000);
     await clock.advance(0);
@@ -162,7 +162,7 @@ describe('alarms', () => {
     ]);
   });
 
-  it('that are late, because the process stood still, ring after what has arrived, also where it does so twice', async () => {
+  it('ring after input that has arrived, if the process was blocked, even twice', async () => {
     const happened: string[] = [];
     const real = new Alarms(SYSTEM_CLOCK);
     const server = createServer();
@@ -195,7 +195,7 @@ describe('alarms', () => {
     expect(happened).toEqual(['one was answered', 'two was answered']);
   });
 
-  it('ring at stop(), each once, so that nobody waits for what will not come; one that is set after it rings in its time', async () => {
+  it('ring at stop(), each once, so that no call waits forever; one that is set after it rings on time', async () => {
     const again = { ...alarm('one'), ring: () => set(alarm('two'), 10) };
     set(again, 20);
     set(alarm('one'), 10);

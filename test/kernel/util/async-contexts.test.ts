@@ -30,7 +30,7 @@ describe('the async context of a callback', () => {
     seen = [];
   });
 
-  describe('of a listener of a lease’s signal is that of the call that acquired it', () => {
+  describe('of a listener of a lease’s signal is the context of the call that acquired it', () => {
     it('when another request finds that the lease is lost', async () => {
       const lease = await request.run('holder', () => a.locks.acquire('stock', { leaseMs: LEASE_MS }));
       lease.signal.addEventListener('abort', look);
@@ -39,7 +39,7 @@ describe('the async context of a callback', () => {
       expect(seen).toEqual(['holder']);
     });
 
-    it('when the timer finds it, whichever context the test moves the clock in', async () => {
+    it('when the timer finds it, in whatever context the test moves the clock', async () => {
       const lease = await request.run('holder', () => a.locks.acquire('stock', { leaseMs: LEASE_MS }));
       lease.signal.addEventListener('abort', look);
       a.store.all(lostOnTheWay);
@@ -47,7 +47,7 @@ describe('the async context of a callback', () => {
       expect(seen).toEqual(['holder']);
     });
 
-    it('when Redis says so to another request that asks', async () => {
+    it('when Redis reports it to another request', async () => {
       const lease = await request.run('holder', () => a.locks.acquire('stock', { leaseMs: LEASE_MS }));
       lease.signal.addEventListener('abort', look);
       await a.locks.operators.forceRelease('stock', { fencingToken: lease.fencingToken });
@@ -84,7 +84,7 @@ describe('the async context of a callback', () => {
       expect(seen).toEqual(['holder']);
     });
 
-    it('in which the lease itself is the current one, where work runs under it', async () => {
+    it('in which the lease itself is the current one, if work runs under it', async () => {
       let current: unknown;
       let own: unknown;
       const work = request.run('holder', () =>
@@ -110,7 +110,7 @@ describe('the async context of a callback', () => {
     });
   });
 
-  describe('of what belongs to no call is none', () => {
+  describe('of callbacks outside of calls is empty', () => {
     it('observers', async () => {
       a.locks.observers.add(look);
       const lease = await request.run('holder', () => a.locks.acquire('stock'));
@@ -136,7 +136,7 @@ describe('the async context of a callback', () => {
       expect(seen).toEqual(Array(6).fill('none'));
     });
 
-    it('what a leader acquires again after its lease was lost', async () => {
+    it('acquisitions of a leader after its lease was lost', async () => {
       const leadership = request.run('beginner', () =>
         a.locks.campaign('mailer', { leaseMs: LEASE_MS, onElected: look }),
       );

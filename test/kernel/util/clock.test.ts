@@ -62,7 +62,7 @@ describe('the clock of a process', () => {
   };
   beforeEach(() => boot());
 
-  it('goes on while the machine is suspended', async () => {
+  it('continues while the machine is suspended', async () => {
     await machine.awake.advance(1_000);
     machine.suspend(1_400);
     expect(passed()).toBe(2_400);
@@ -92,7 +92,7 @@ describe('the clock of a process', () => {
     }
   });
 
-  it.each([3_600_000, -3_600_000, 30, -30])('does not care that the wall clock is set by %i ms', async (byMs) => {
+  it.each([3_600_000, -3_600_000, 30, -30])('ignores that the wall clock is set by %i ms', async (byMs) => {
     await machine.awake.advance(1_000);
     machine.setWallClock(byMs);
     expect(passed()).toBe(1_000);
@@ -108,7 +108,7 @@ describe('the clock of a process', () => {
     expect(passed()).toBeLessThanOrEqual(10_020);
   });
 
-  it('does not ask for the uptime while the clocks agree', async () => {
+  it('does not read the uptime while the clocks agree', async () => {
     for (let look = 0; look < 1_000; look++) {
       await machine.awake.advance(0.7);
       clock.now();
@@ -116,7 +116,7 @@ describe('the clock of a process', () => {
     expect(machine.looks).toBe(0);
   });
 
-  it('takes a pause between the two looks for neither', () => {
+  it('ignores a pause between its two readings', () => {
     const wallMs = machine.wallMs.bind(machine);
     machine.wallMs = () => {
       machine.awake.block(500);
@@ -128,7 +128,7 @@ describe('the clock of a process', () => {
     expect(passed()).toBe(500);
   });
 
-  it('takes clocks that begin anew, as fake timers do, for no suspend', async () => {
+  it('ignores clocks that restart, as fake timers do', async () => {
     const beginAt0 = () => {
       const startedAt = machine.awake.now();
       machine.monotonicMs = () => machine.awake.now() - startedAt;
@@ -147,7 +147,7 @@ describe('the clock of a process', () => {
     expect(clock.now() - from).toBeGreaterThanOrEqual(104_999);
   });
 
-  describe('where the process stands still while it asks for the uptime', () => {
+  describe('if the process is blocked while it reads the uptime', () => {
     /** For half a second each, before the answer or after it. */
     const block = (times: number, when: 'before' | 'after'): void => {
       const uptimeSeconds = machine.uptimeSeconds.bind(machine);
@@ -185,7 +185,7 @@ describe('the clock of a process', () => {
     );
   });
 
-  it('finds a suspend of more than a second where the uptime is known in whole seconds', () => {
+  it('detects a suspend of more than a second if the uptime is in whole seconds', () => {
     boot(1_000);
     machine.setWallClock(5_000);
     expect(passed()).toBe(0);
@@ -197,7 +197,7 @@ describe('the clock of a process', () => {
   it.each([
     ['in whole seconds', 1_000, 0],
     ['in hundredths, which are twice a whole number by chance', 10, 880],
-  ])('finds a suspend of less than a second where the uptime is known %s', async (_how, stepMs, awakeMs) => {
+  ])('detects a suspend of less than a second if the uptime is known %s', async (_how, stepMs, awakeMs) => {
     machine = new Machine(stepMs);
     await machine.awake.advance(awakeMs);
     clock = new SystemClock(machine, 0);
@@ -206,7 +206,7 @@ describe('the clock of a process', () => {
     expect(passed()).toBe(1_000);
   });
 
-  it('goes by the monotonic clock alone where nobody knows the uptime', () => {
+  it('follows the monotonic clock alone if the uptime is unknown', () => {
     machine.uptimeSeconds = () => NaN;
     clock = new SystemClock(machine, 0);
     begin = clock.now();
@@ -215,7 +215,7 @@ describe('the clock of a process', () => {
   });
 
   describe('its timers', () => {
-    it('ring in time, and once', async () => {
+    it('ring on time, and once', async () => {
       const rung: number[] = [];
       for (const delayMs of [0, 0.5, 999, 1_000, 1_001, 3_500.5]) clock.setTimer(() => rung.push(passed()), delayMs);
       await machine.awake.advance(10_000);
@@ -252,7 +252,7 @@ describe('the clock of a process', () => {
       return { locks, events };
     };
 
-    it('is lost when the machine slept for longer, at the first look', async () => {
+    it('is lost when the machine slept for longer, at the first check', async () => {
       const { locks } = onMachine();
       const lease = await locks.acquire('stock', { leaseMs: LEASE_MS });
       machine.suspend(LEASE_MS);
@@ -260,7 +260,7 @@ describe('the clock of a process', () => {
       expect(lease.signal.reason).toMatchObject({ reason: 'notRenewed' });
     });
 
-    it('aborts its signal within a second though nobody looks', async () => {
+    it('aborts its signal within a second without a check', async () => {
       const { locks } = onMachine();
       const lease = await locks.acquire('stock', { leaseMs: 60_000 });
       const { signal } = lease;
@@ -269,7 +269,7 @@ describe('the clock of a process', () => {
       expect(signal.aborted).toBe(true);
     });
 
-    it('goes on when the machine slept for less, and is renewed within a second', async () => {
+    it('continues when the machine slept for less, and is renewed within a second', async () => {
       const { locks, events } = onMachine();
       const lease = await locks.acquire('stock', { leaseMs: 60_000 });
       machine.suspend(50_000);
@@ -290,7 +290,7 @@ describe('the clock of a process', () => {
       expect(events).toEqual(['acquired']);
     });
 
-    it('ends a wait that was to end meanwhile', async () => {
+    it('ends a wait whose time passed in the suspend', async () => {
       const { locks } = onMachine();
       await locks.acquire('stock', { leaseMs: 3_600_000 });
       const waiting = track(locks.acquire('stock', { waitMs: 30_000 }));

@@ -75,7 +75,7 @@ describe('the due queue', () => {
     );
   });
 
-  it('gives everything in order', () => {
+  it('returns all entries in order', () => {
     fc.assert(
       fc.property(fc.array(fc.integer()), (times) => {
         const queue = new DueQueue<Entry>();
@@ -86,7 +86,7 @@ describe('the due queue', () => {
     );
   });
 
-  it('ignores the removal of what is not in it', () => {
+  it('ignores the removal of an unknown entry', () => {
     const queue = new DueQueue<Entry>();
     const entry = new Entry(1);
     queue.remove(entry);

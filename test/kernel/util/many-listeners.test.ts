@@ -43,7 +43,7 @@ describe('one signal for more than ten calls', () => {
     },
   );
 
-  it('ends the calls that it was given to, and no others', async () => {
+  it('ends the calls that use it, and no others', async () => {
     await a.locks.acquire('stock');
     const mine = calls(() => a.locks.acquire('stock', { signal: given.signal, waitMs: 1_000 }));
     const other = a.locks.acquire('stock', { waitMs: 1_000 });
@@ -68,7 +68,7 @@ describe('one signal for more than ten calls', () => {
     expect(listeners()).toBe(0);
   });
 
-  it('that a lease has may be listened to by any number', async () => {
+  it('of a lease may have any number of listeners', async () => {
     const lease = await a.locks.acquire('stock');
     const several = await a.locks.acquire(['price', 'size']);
     expect([lease, several].map(({ signal }) => limitOf(signal))).toEqual([0, 0]);

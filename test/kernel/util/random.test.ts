@@ -19,7 +19,7 @@ function copyThatGoesOnAt(now: number, wallNow: number): SystemRandom {
 }
 
 describe('the random part of an owner id', () => {
-  it('has 128 bits, and is never given twice, however many are asked for', () => {
+  it('has 128 bits, and is never repeated, however many are requested', () => {
     const random = new SystemRandom();
     const ids = Array.from({ length: 10_000 }, () => random.id());
     expect(new Set(ids).size).toBe(ids.length);
@@ -39,13 +39,13 @@ describe('the random part of an owner id', () => {
   it.each([
     ['a microsecond later', 1_000.001, 1_800_000_000_000],
     ['in the same nanosecond of its own time, another day', 1_000, 1_800_086_400_000],
-  ])('is another one in a copy of the machine that goes on %s', (_when, now, wallNow) => {
+  ])('differs in a copy of the machine that continues %s', (_when, now, wallNow) => {
     const original = idsOf(copyThatGoesOnAt(1_000, 1_800_000_000_000));
     const copy = idsOf(copyThatGoesOnAt(now, wallNow));
     expect(new Set([...original, ...copy]).size).toBe(1_200);
   });
 
-  it('is the same where no clock tells the copies apart', () => {
+  it('is the same if no clock distinguishes the copies', () => {
     expect(idsOf(copyThatGoesOnAt(1_000, 5))).toEqual(idsOf(copyThatGoesOnAt(1_000, 5)));
   });
 });

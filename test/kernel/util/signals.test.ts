@@ -28,12 +28,12 @@ describe('two signals merged', () => {
     expect(signal.reason).toBe('enough');
   });
 
-  it('have aborted where one of them has', () => {
+  it('have aborted if one of them has', () => {
     const { signal } = mergeSignals(new AbortController().signal, AbortSignal.abort('before'));
     expect(signal.reason).toBe('before');
   });
 
-  it('are the lasting one where there is no other', () => {
+  it('are the lasting one if there is no other', () => {
     const { signal } = new AbortController();
     expect(mergeSignals(signal, undefined).signal).toBe(signal);
   });

@@ -12,19 +12,19 @@ function mostOf(entries: Map<string, number>, steps: number): number {
 }
 
 describe('a map that is swept', () => {
-  it('forgets entries that are over, behind one that lives for long too', () => {
+  it('forgets expired entries, even behind one that lives for long', () => {
     const entries = new Map([['lives for long', Infinity]]);
     expect(mostOf(entries, 10_000)).toBeLessThan(50);
     expect(entries.has('lives for long')).toBe(true);
   });
 
-  it('does so while many live, with no more room than twice as much', () => {
+  it('does so while many live, with at most twice the room', () => {
     const entries = new Map(Array.from({ length: 1_000 }, (_, n) => [`lives ${n}`, Infinity] as const));
     expect(mostOf(entries, 20_000)).toBeLessThan(2_000);
     expect(entries.has('lives 0')).toBe(true);
   });
 
-  it('has each removed by the one who knows how', () => {
+  it('removes each with its own callback', () => {
     const entries = new Map([
       ['over', 0],
       ['alive', 1],

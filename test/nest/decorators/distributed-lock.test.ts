@@ -152,7 +152,7 @@ describe('@DistributedLock', () => {
     expect(await orders.one('7', 3)).toEqual(['order:7', '7', 3]);
   });
 
-  it('holds several resources, each once, in one order for everybody', async () => {
+  it('holds several resources, each once, in one order for all callers', async () => {
     expect(await orders.transfer('b', 'a')).toEqual(['account:a', 'account:b']);
     expect(await orders.transfer('a', 'a')).toEqual(['account:a']);
   });

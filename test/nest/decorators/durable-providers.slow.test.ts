@@ -121,7 +121,8 @@ class TenantController {
   }
 
   /**
-   * Its interceptor is bound to a controller that is itself made once for each tenant.
+   * Its interceptor is bound to a controller that is itself made once for
+   * each tenant.
    */
   @Get('handler')
   @LockHandler(

@@ -97,7 +97,7 @@ describe.each(PLATFORMS)('@LockHandler and clients that come and go, on %s', (_,
     expect(shop().log.at('error')).toEqual([]);
   });
 
-  it('a client that goes away while the handler runs changes nothing: the work goes on under the lock', async () => {
+  it('a client that disconnects while the handler runs changes nothing: the work continues under the lock', async () => {
     const { hangUp } = call('slow/first');
     await eventually(() => expect(events).toEqual(['first began']));
     hangUp();

@@ -81,7 +81,7 @@ describe('the log of leases', () => {
     ]);
   });
 
-  it('that were in danger while the process stood still', async () => {
+  it('that were at risk while the event loop was blocked', async () => {
     await a.locks.acquire('order:7', { leaseMs: 3_000 });
     await world.clock.advance(500);
     world.clock.block(1_900);

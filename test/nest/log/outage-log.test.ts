@@ -10,7 +10,7 @@ const LEASE_MS = 3_000;
 const MINUTE_MS = 60_000;
 const away = failing('notExecuted', 'not connected to Redis at shop-redis:6379');
 
-describe('the log of a lock service whose Redis is away', () => {
+describe('the log of a lock service whose Redis is unreachable', () => {
   let world: LockWorld;
   let a: Instance;
   let log: LogBook;
@@ -31,7 +31,7 @@ describe('the log of a lock service whose Redis is away', () => {
     return Promise.all(Array.from({ length: 20 }, (_, n) => a.locks.acquire(`job:${n}`, { leaseMs: LEASE_MS })));
   }
 
-  it('has one line when it begins and one when it is over, with what failed meanwhile', async () => {
+  it('has one line for its start and one for its end, with the failures in between', async () => {
     await holdTwenty();
     a.store.fates.renew = away;
     await world.clock.advance(2_500);
@@ -221,7 +221,7 @@ describe('the log of a lock service whose Redis is away', () => {
     });
   });
 
-  describe('is over with the first answer', () => {
+  describe('ends with the first reply', () => {
     async function goAway(): Promise<void> {
       a.store.all(away);
       await a.locks.tryAcquire('order:1').catch(() => {});

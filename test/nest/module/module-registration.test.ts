@@ -202,7 +202,7 @@ describe('RedisLockModule is registered twice under one name', () => {
     expect(await refusal([registered(), billing(), billing(), billing()])).toContain('3 times as "billing"');
   });
 
-  it('by a module that is loaded later: that one is refused, the others go on', async () => {
+  it('by a module that is loaded later: that one is refused, the others continue', async () => {
     const { app } = await start({ imports: [inMemory()], providers: [Orders] });
     @Module({ imports: [inMemory()] })
     class LateModule {}

@@ -87,7 +87,7 @@ function sums(pairs: readonly (readonly [unknown, unknown])[]): [string, number]
 it.each([
   ['in another instance', 2],
   ['in the same instance', 1],
-])('the spans alone say who waits, how long, and for whom: a slow holder %s', async (_, instances) => {
+])('spans alone show who waits, how long, and for whom: a slow holder %s', async (_, instances) => {
   const traces = new TracedWorld();
   const apps = await Promise.all(
     Array.from({ length: instances }, () =>

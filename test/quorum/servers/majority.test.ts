@@ -10,7 +10,7 @@ describe('with three of five nodes down', () => {
   const servers = useServers(5);
   const start = useQuorum(servers);
 
-  it('users are told why, node by node; leases are lost by their deadline; and all goes on when one is back', async () => {
+  it('users get the cause, node by node; leases are lost by their deadline; and all continues when one is back', async () => {
     const events: LockEvent[] = [];
     const locks = await start({ leaseMs: LEASE_MS, observers: [(event) => events.push(event)], nodeTimeoutMs: 300 });
     const lease = await locks.acquire('stock');

@@ -71,7 +71,7 @@ describe('the handshake of a connection', () => {
     },
   );
 
-  it('goes on where the server does not know HELLO, and refuses what was sent with it', async () => {
+  it('continues if the server does not know HELLO, and refuses its arguments', async () => {
     answers.hello = "-ERR unknown command 'HELLO'";
     answers.select = '-NOAUTH Authentication required.';
     onCommand = (command) => {

@@ -4,7 +4,7 @@ import { jest } from '@jest/globals';
 import { Redis, type RedisOptions } from 'ioredis';
 import { mendQuirks } from '../../../lib/redis/connection/ioredis-quirks.js';
 
-it('a socket that fails once more, after ioredis has heard of its end, does not end the process', async () => {
+it('a socket that fails again, after ioredis has handled its end, does not end the process', async () => {
   const server = createServer((socket) => socket.on('error', () => {}));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -24,7 +24,7 @@ it('a socket that fails once more, after ioredis has heard of its end, does not 
   server.close();
 });
 
-it('what a socket has read is passed on before anything else runs', async () => {
+it('data read by a socket is passed on before anything else runs', async () => {
   const server = createServer((socket) => {
     socket.setEncoding('utf8').on('data', (text: string) => {
       for (const _ of text.matchAll(/ping/gi)) socket.write('+PONG\r\n');

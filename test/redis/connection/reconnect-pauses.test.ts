@@ -5,7 +5,7 @@ import { SeededRandom } from '../../support/world/seeded-random.js';
 const CONNECTIONS = 2_000;
 const LEASE_MS = 30_000;
 
-describe('the pauses before a connection is made anew', () => {
+describe('the pauses before a reconnect', () => {
   const random = new SeededRandom(1);
   beforeEach(() => {
     jest.spyOn(Math, 'random').mockImplementation(() => random.fraction());

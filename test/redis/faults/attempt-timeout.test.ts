@@ -50,7 +50,7 @@ describe('an attempt that times out leaves no orphan lock', () => {
   });
 });
 
-describe('a process that stands still for longer than attemptTimeoutMs, while Redis answers', () => {
+describe('a process that is blocked for longer than attemptTimeoutMs, while Redis answers', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);

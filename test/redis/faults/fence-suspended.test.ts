@@ -3,12 +3,12 @@ import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useProcesses } from '../../support/process/lock-process.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
-describe('a process that stands still between its check and its write', () => {
+describe('a process that is suspended between its check and its write', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const startProcess = useProcesses(() => redis().url);
 
-  it('is refused by the guard when it goes on, and by nothing else', async () => {
+  it('is refused by the guard when it resumes, and by nothing else', async () => {
     const [paused, next] = [await startProcess(700), await startProcess(60_000)];
     const old = await paused.ask('acquire', 'x');
     const late = paused.ask('checkAndWrite', 'x', true);

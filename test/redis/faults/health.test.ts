@@ -56,7 +56,7 @@ describe('locks.health() on one Redis', () => {
     expect(JSON.stringify(health)).not.toContain('s3cret');
   });
 
-  it('is down in time while Redis hangs, sends no second probe, and is up when it goes on', async () => {
+  it('is down in time while Redis hangs, sends no second probe, and is up when Redis resumes', async () => {
     const instance = await start();
     await untilUp(instance);
     await resetCounts(admin());

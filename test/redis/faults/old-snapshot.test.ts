@@ -50,7 +50,7 @@ describe('a server that may have forgotten leases', () => {
     ],
   ];
 
-  it.each(frees)('grants nothing by %s, and goes on where it left off', async (_, has, wants, free) => {
+  it.each(frees)('grants nothing by %s, and continues from the last state', async (_, has, wants, free) => {
     const [careless, careful] = [await start(), await start(CAREFUL)];
     const holder = { resource: 'x', id: `${careless.store.clientId}/holder`, ...has };
     const waiter = { resource: 'x', id: `${careless.store.clientId}/waiter`, ...wants };
@@ -123,7 +123,7 @@ describe('a server that was restarted from an old snapshot', () => {
     await eventually(async () => expect(await admin().pubsub('CHANNELS', 'lock:inbox:*')).toHaveLength(listeners));
   }
 
-  it('grants nothing until all leases from before have ended, and then goes on with its queues', async () => {
+  it('grants nothing until all earlier leases have ended, and then continues with its queues', async () => {
     const [a, b, c, operator] = [
       await start(CAREFUL),
       await start(CAREFUL),

@@ -101,7 +101,7 @@ describe('Redis that is down', () => {
     }
   });
 
-  it('that is away: calls fail after unavailableMs, queued or polling, and those that began before count from then', async () => {
+  it('that lasts: calls fail after unavailableMs, queued or polling, and those that began before count from then', async () => {
     const [a, b] = [await start(), await start({ defaults: { waitMs: 60_000, unavailableMs: 1_000 } })];
     await Promise.all(['queued', 'polled'].map((name) => a.locks.acquire(name, { leaseMs: 60_000 })));
     const call = (name: string, how: LockOptions = {}) => rejection<LockUnavailableError>(b.locks.acquire(name, how));
@@ -123,7 +123,7 @@ describe('Redis that is down', () => {
     for (const each of patient) expect((await each).message).toContain('waited 4 s for it (unavailableMs)');
   });
 
-  it('that is back within unavailableMs: each call goes on, and is granted', async () => {
+  it('that ends within unavailableMs: each call continues, and is granted', async () => {
     const b = await start({ defaults: { waitMs: 60_000, unavailableMs: 30_000 } });
     const lease = await b.locks.acquire('x');
     await redis.kill();
@@ -162,7 +162,7 @@ describe('Redis that is down', () => {
     expect((await waiting).isHeld()).toBe(true);
   });
 
-  it('a connection that is silent for long is given up, and made anew', async () => {
+  it('a connection that is silent for long is closed, and reconnected', async () => {
     await using proxy = await TcpProxy.start(redis.port);
     const { locks } = await start({ connection: proxy.url });
     await (await locks.acquire('warm-up')).release();

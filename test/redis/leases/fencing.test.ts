@@ -28,7 +28,7 @@ describe('fencing tokens', () => {
     expectStrictGrowth(tokens);
   });
 
-  it('grow when the clock of Redis has stepped back: the stored tick goes on counting', async () => {
+  it('grow when the clock of Redis has stepped back: the stored tick continues', async () => {
     const { locks } = await start();
     const inAnHour = 1_000_000 * 3_600 * 0.1;
     const first = await locks.acquire('x');

@@ -86,7 +86,7 @@ describe('a connection for messages', () => {
   });
 
   describe('that hangs', () => {
-    it('is found and made anew, with a word at once; then the messages come again', async () => {
+    it('is detected, reported at once, and reconnected; then the messages arrive again', async () => {
       await using proxy = await TcpProxy.start(redis().port);
       const far = await listen({ connection: proxy.url });
       const [near, witness] = [await start(), await start()];
@@ -172,7 +172,7 @@ describe('a connection for messages', () => {
   });
 
   describe('is not taken for hung', () => {
-    describe('while Redis stands still, on three servers at the same time:', () => {
+    describe('while Redis is blocked, on three servers at the same time:', () => {
       const servers = [useRedis(), useRedis(), useRedis()] as const;
       const admins = servers.map((server) => useAdmin(() => server().url));
 

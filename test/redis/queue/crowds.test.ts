@@ -147,7 +147,7 @@ describe('no script takes longer', () => {
     });
   });
 
-  it('for a releaser that dies when its script has stopped: the next heartbeat goes on', async () => {
+  it('for a releaser that dies when its script has stopped: the next heartbeat continues', async () => {
     const [store, { locks }] = [await open(), await start()];
     const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);

@@ -6,7 +6,7 @@ import { useRedis } from '../../support/redis/redis-server.js';
 
 const LONG_MS = 60_000;
 
-describe('processes that stand still for longer than their lease', () => {
+describe('processes that are suspended for longer than their lease', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);

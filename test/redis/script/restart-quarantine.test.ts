@@ -100,7 +100,7 @@ describe('the quarantine after a restart', () => {
     expect(await acquire()).toBe('granted');
   });
 
-  it('is not shortened by one that is set forward later, however often the connection is made anew', async () => {
+  it('is not shortened by a clock that is set forward later, however often the client reconnects', async () => {
     const { acquire, restart, reconnect, server } = worldOf();
     await acquire();
     restart();
@@ -132,7 +132,7 @@ describe('the quarantine after a restart', () => {
     expect(await acquire()).toBe('granted');
   });
 
-  describe('and a process that stands still, or whose machine is suspended, for longer than the quarantine', () => {
+  describe('and a process that is blocked, or whose machine is suspended, for longer than the quarantine', () => {
     const PAUSE_MS = 3 * MAX_LEASE_MS;
 
     it('while it lasts: the first try after that is granted, and no earlier one', async () => {
@@ -144,7 +144,7 @@ describe('the quarantine after a restart', () => {
       expect(await acquire()).toBe('granted');
     });
 
-    it('over the restart itself: it waits for what is left since the restart, and not for ever', async () => {
+    it('over the restart itself: it waits for the time left since the restart, and not forever', async () => {
       const { acquire, restart, clock } = worldOf();
       await acquire();
       clock.block(PAUSE_MS);
@@ -180,7 +180,7 @@ describe('the quarantine after a restart', () => {
       expect(await acquire()).toBe('granted');
     });
 
-    it('and whose connection is made anew again and again: it waits for no longer than one quarantine', async () => {
+    it('and whose client reconnects repeatedly: it waits for no longer than one quarantine', async () => {
       const { acquire, restart, reconnect, clock, server } = worldOf();
       await acquire();
       restart();
@@ -206,7 +206,7 @@ describe('the quarantine after a restart', () => {
     });
   });
 
-  it('lasts no longer where the clock is set back in it, however often the connection is made anew', async () => {
+  it('lasts no longer if the clock is set back in it, however often the client reconnects', async () => {
     const { acquire, restart, reconnect, server, clock } = worldOf();
     await acquire();
     restart();
@@ -271,7 +271,7 @@ describe('the quarantine after a restart', () => {
     });
   });
 
-  describe('is over at once', () => {
+  describe('ends at once', () => {
     const ALWAYS = ['appendfsync', 'always', 'no-appendfsync-on-rewrite', 'no'];
     const everySecond = ['appendfsync', 'everysec', 'no-appendfsync-on-rewrite', 'no'];
     const notMeanwhile = ['appendfsync', 'always', 'no-appendfsync-on-rewrite', 'yes'];

@@ -48,7 +48,7 @@ describeOnMachine('a cluster of three primaries and their replicas', () => {
     for (let i = 0; ; i++) if ((await cluster().primaryOf(`lock:{${i}}`)) !== than) return `${i}`;
   };
 
-  it('loses a primary: the lease is kept, those who wait keep their places, and all go on', async () => {
+  it('loses a primary: the lease is kept, waiters keep their places, and all continue', async () => {
     const [a, b] = [await start({ defaults: { leaseMs: 20_000 } }), await start({ defaults: { leaseMs: 20_000 } })];
     const lease = await a.locks.acquire('x');
     const next = b.locks.acquire('x', PATIENT);
@@ -94,7 +94,7 @@ describeOnMachine('a cluster of three primaries and their replicas', () => {
     expect(instances.flatMap(({ events }) => events.filter(({ type }) => type === 'lost'))).toEqual([]);
   });
 
-  it('has a primary that hangs: the others go on, and its replica takes over', async () => {
+  it('has a primary that hangs: the others continue, and its replica takes over', async () => {
     const { locks } = await start();
     await (await locks.acquire('x')).release();
     const primary = await cluster().primaryOf('lock:{x}');

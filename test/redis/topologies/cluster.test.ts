@@ -72,7 +72,7 @@ describeOnMachine('locks on a cluster of three', () => {
     expect(await locks.operators.list()).toEqual([]);
   });
 
-  it('in overlapping sets on all nodes never wait for each other for ever, and leave nothing behind', async () => {
+  it('in overlapping sets on all nodes never deadlock, and leave nothing behind', async () => {
     const instances = [await start(), await start(), await start()];
     const names = [await nameOn(0), await nameOn(1), await nameOn(2), 'more', 'most'];
     const inUse = new Set<string>();

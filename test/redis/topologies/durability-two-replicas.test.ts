@@ -50,7 +50,7 @@ describe('durability after a fail-over, with two replicas', () => {
     await (await locks.acquire('a', { waitMs: 20_000 })).release();
   }, 60_000);
 
-  it('replicas: 1 goes on with the replica that is left', async () => {
+  it('replicas: 1 continues with the remaining replica', async () => {
     const { locks } = await start({ durability: { replicas: 1, timeoutMs: 300 }, defaults: { leaseMs: 9_000 } });
     const held = await locks.acquire('held');
     for (const replica of servers.slice(1)) await replica.untilCaughtUp(primary);

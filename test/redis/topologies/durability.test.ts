@@ -195,7 +195,7 @@ describe('while the address leads to a replica', () => {
   const admin = useAdmin(() => redis().url);
   afterEach(() => admin().replicaof('NO', 'ONE'));
 
-  it('each error says so, and connections are made anew with a pause between them', async () => {
+  it('each error reports the cause, and reconnects have a pause between them', async () => {
     const { locks } = await start({ ...DURABLY, connection: withoutUser(redis().port) });
     await admin().replicaof('127.0.0.1', 1);
     const connections = async () => Number(/total_connections_received:(\d+)/.exec(await admin().info('stats'))?.[1]);
@@ -258,7 +258,7 @@ describe('when a replica that lags is made the primary', () => {
     expect(await countOverlaps({})).toEqual({ overlaps: 15, held: 20 });
   });
 
-  it('where the old primary lives behind the same address, as a replica, all connections are made anew', async () => {
+  it('all connections reconnect if the old primary lives behind the same address, as a replica', async () => {
     await using pair = await ReplicaPair.start();
     const connection = { ...pair.connection, db: 3 };
     const { locks, store } = await start({ durability: { replicas: 1, timeoutMs: 500 }, connection });

@@ -151,7 +151,7 @@ describe('who connects, and to what', () => {
     await (await instance.locks.acquire('x')).release();
   });
 
-  it('connections that break in the middle of their handshake are made anew', async () => {
+  it('connections that break in the middle of their handshake are retried', async () => {
     let broken = 0;
     const gateway = createServer((socket) => {
       if (++broken <= 4) return void socket.once('data', () => socket.resetAndDestroy());

@@ -97,7 +97,7 @@ describeOnMachine('credentials that change', () => {
     expect(await rotation.refused()).toBe(0);
   });
 
-  it('of a provider that fails: the open connections go on, and the log has a line without a password', async () => {
+  it('of a provider that fails: open connections continue, and the log has a line without a password', async () => {
     const { connection, rotation } = await onServer({});
     const lines: string[] = [];
     let isBroken = false;

@@ -35,7 +35,7 @@ describeOnMachine('a sentinel, which makes the replica the primary', () => {
     instances.flatMap(({ events }) => events.filter(({ type }) => type === 'lost'));
 
   describe('because the primary was killed', () => {
-    it('acquisitions go on within down-after and a lease, also where the holder has died with the primary', async () => {
+    it('acquisitions continue within down-after and a lease, even if the holder has died with the primary', async () => {
       const [dead, a, b] = await startThree();
       await dead.locks.acquire('held', { watchdog: false, leaseMs: HELD_MS });
       const from = performance.now();

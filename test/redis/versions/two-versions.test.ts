@@ -60,7 +60,7 @@ describe('two versions on one Redis', () => {
     'several resources in any order': [{ resources: ['x', 'y', 'z'] }, { resources: ['z', 'x'] }, { resources: 'y' }],
   };
 
-  it.each(Object.entries(WAYS))('%s: no overlap, tokens that grow, and no caller waits for ever', async (_, ways) => {
+  it.each(Object.entries(WAYS))('%s: no overlap, tokens that grow, and no caller waits forever', async (_, ways) => {
     const work = (seed: number) => ({ callers: 3, times: TIMES, ways, seed });
     const done = await Promise.all(four.map((each, index) => each.ask('mixed', work(index + 1))));
     const sections: MixedSection[] = done.flat();

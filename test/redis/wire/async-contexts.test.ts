@@ -31,7 +31,7 @@ describe('connections that are made while a request is served', () => {
     return { ...booted, data: new WeakRef(data) };
   };
 
-  it('bring messages in the context of none, also when they were made anew', async () => {
+  it('deliver messages outside of any context, even after a reconnect', async () => {
     const { locks, seen } = await bootInRequest();
     const other = await instance();
     for (let round = 0; round < 2; round++) {

@@ -35,7 +35,7 @@ describe('fence.guard', () => {
     expect(await admin().get(KEY)).toBe('96');
   });
 
-  it('remembers for ever, or for ttlMs after the last accepted write', async () => {
+  it('remembers forever, or for ttlMs after the last accepted write', async () => {
     const guard = (token: number, ttlMs?: number) =>
       fence.guard(admin(), { key: KEY, token, ...(ttlMs && { ttlMs }) }, []);
     await guard(1);

@@ -99,7 +99,7 @@ describe('@nestjs/bullmq', () => {
     expect(await rejection(listener!(job!))).toBeInstanceOf(LockBusyError);
   });
 
-  it('a processor that Nest makes anew for each job is locked too, by a key of its own job', async () => {
+  it('a processor that Nest creates for each job is locked too, by a key of its own job', async () => {
     const { app } = await start({ imports: withQueues(redis().url, 'scoped'), providers: [Scoped] });
     await queueOf(app, 'scoped').addBulk([1, 2].map((id) => ({ name: 'work', data: { id } })));
     await completed(app, 'scoped', 2);
@@ -163,7 +163,7 @@ describe('@nestjs/bullmq', () => {
   });
 
   describe('a processor that takes the lock', () => {
-    it('stops when its job is cancelled; a second attempt acquires the lock anew', async () => {
+    it('stops when its job is cancelled; a second attempt acquires the lock again', async () => {
       const { app, sales, locks, jobs } = await startSales();
       const [{ fencingToken, signal, end }] = sales as [Sale];
       const [holder] = (await locks.inspect('stock:book')).holders;

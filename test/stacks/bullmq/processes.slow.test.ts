@@ -93,7 +93,7 @@ describe('two workers, in two processes', () => {
     expect(new Set(all.flat().map(({ pid }) => pid))).toEqual(new Set([process.pid, worker.pid]));
   });
 
-  it('the job of one that stands still is begun by the other too, and the lock keeps the two apart', async () => {
+  it('the job of a stalled one is started by the other too, and the lock keeps the two apart', async () => {
     const { app } = await start({ imports: withQueues(redis().url, 'killed') });
     const held = await app.get(RedisLockService).acquire('killed:stopped');
     const queue = queueOf(app, 'killed');

@@ -35,7 +35,7 @@ describe('transactions on PostgreSQL, whose COMMIT is held up', () => {
     });
   });
 
-  it('a fence inside stops the lost update of the wrong order, and a holder whose lease is over', () => {
+  it('a fence inside stops the lost update of the wrong order, and a holder whose lease has ended', () => {
     expect(results['typeorm-transactional']!['more']).toEqual({ left: 3, late: 'stale', leftThen: 2 });
   });
 

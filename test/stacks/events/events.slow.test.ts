@@ -54,7 +54,7 @@ describe('@nestjs/event-emitter', () => {
     expect(await rejection(app.get(Orders).emitAndWait('order.changed'))).toBeInstanceOf(LockReentryError);
   });
 
-  it('a listener that goes on after the lock has none, and may lock the same anew', async () => {
+  it('a listener that continues after the lock has none, and may lock the same again', async () => {
     const { app, listeners } = await start();
     await app.get(Orders).emit('order.printed');
     listeners.end.open();

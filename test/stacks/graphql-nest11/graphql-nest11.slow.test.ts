@@ -3,7 +3,7 @@ import { useRedis } from '../../support/redis/redis-server.js';
 
 const redis = useRedis();
 
-it('on Nest 11: both decorators, the answer of the filter, and a client that leaves', async () => {
+it('both decorators, the response of the filter, and a disconnecting client work on Nest 11', async () => {
   const { code, stdout, stderr } = await runUnbundled(new URL('app-main.ts', import.meta.url), [redis().url]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const { version, ...seen } = JSON.parse(stdout) as Record<string, unknown>;

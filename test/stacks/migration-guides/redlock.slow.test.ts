@@ -49,7 +49,7 @@ describe('from redlock 5', () => {
     expect(told).toEqual({ before: expect.any(Number), after: expect.any(Number) });
   });
 
-  it('theirs is silent while Redis hangs, ours says that the lease is over', async () => {
+  it('theirs is silent while Redis hangs, ours reports that the lease has ended', async () => {
     const begun: string[] = [];
     const told: string[] = [];
     const until = async (name: string, signal: AbortSignal): Promise<void> => {
@@ -75,7 +75,7 @@ describe('from redlock 5', () => {
     const servers = useServers(3);
     const quorum = useQuorum(servers);
 
-    it('both go on without one of three', async () => {
+    it('both continue without one of three', async () => {
       const redlock = theirs(servers());
       const locks = await quorum();
       await servers()[2]!.kill();

@@ -90,6 +90,6 @@ describe.each(CASES.map((each) => [each.bug, each] as const))('%s', (bug, race) 
   });
 });
 
-it('takes as many schedules as the README says', () => {
+it('the corpus takes as many schedules as the README lists', () => {
   expect(counts).toEqual(documented());
 });

@@ -101,7 +101,7 @@ describe('failNext', () => {
   });
 });
 
-it('knows a TestKitError of the other copy of the package', () => {
+it('a TestKitError of the other copy of the package is recognized', () => {
   const ofOtherCopy = Object.defineProperty(new Error(), Symbol.for('nestjs-redis-lock:TestKitError'), { value: true });
   expect(ofOtherCopy).toBeInstanceOf(TestKitError);
 });

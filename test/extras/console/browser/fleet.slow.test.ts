@@ -26,7 +26,7 @@ describe('the console of a fleet on Redis', () => {
     waits.push(locks.acquire(resource, { ...LONG, group }).catch(() => undefined));
   };
 
-  it('shows holders, queues, readers, permits, and why a lock cannot be had', async () => {
+  it('shows holders, queues, readers, permits, and why a lock is unavailable', async () => {
     const [holder, first, second] = [await start(), await start(), await start()];
     const label = { request: '7f3a' };
     const lease = await holder.locks.acquire('stock:1', { ...LONG, group: 'Stock.sync', label });

@@ -74,7 +74,7 @@ describe('acquire', () => {
     expect(traces.names).toEqual(['acquire order', 'hold order']);
   });
 
-  it('a call that has waited in vain has failed', async () => {
+  it('a call that times out has failed', async () => {
     const { traces, locks, world } = start();
     await world.instance('shop-2').locks.acquire('order:7');
     const call = locks.acquire('order:7', { waitMs: 3_000 });

@@ -15,13 +15,13 @@ const holder = (fencingToken: number, heldMs: number, instanceId = 'shop-1'): Ho
 const listed = (blockers: WaitedFor, now: number) =>
   blockers.end(now).map(({ holder: { fencingToken }, waitedMs }) => [fencingToken, waitedMs]);
 
-it('a holder that was seen once had it all the time', () => {
+it('a holder that was seen once counts for the whole time', () => {
   const blockers = new WaitedFor();
   blockers.see([holder(1, 5_000)], 0);
   expect(listed(blockers, 300)).toEqual([[1, 300]]);
 });
 
-it('a holder that is seen again counts on', () => {
+it('a holder that is seen again continues its time', () => {
   const blockers = new WaitedFor();
   blockers.see([holder(1, 10)], 0);
   blockers.see([holder(1, 1_010)], 1_000);
@@ -29,7 +29,7 @@ it('a holder that is seen again counts on', () => {
   expect(listed(blockers, 2_500)).toEqual([[1, 2_500]]);
 });
 
-it('the next holder counts since it has had the lock, and the one before until then', () => {
+it('the next holder counts from its grant, and the previous one until then', () => {
   const blockers = new WaitedFor();
   blockers.see([holder(1, 10)], 0);
   blockers.see([holder(2, 700)], 1_000);
@@ -62,7 +62,7 @@ it('an answer that names no holder changes nothing', () => {
   expect(listed(blockers, 200)).toEqual([[1, 190]]);
 });
 
-it('names eight of a thousand, the longest of them', () => {
+it('the eight longest of a thousand holders are named', () => {
   const blockers = new WaitedFor();
   for (let token = 1; token <= 1_000; token++) {
     const slow = token === 500 ? 5_000 : 0;
@@ -73,7 +73,7 @@ it('names eight of a thousand, the longest of them', () => {
   expect(found[0]![0]).toBe(500);
 });
 
-it('a clock of a neighbour that is wrong makes no time that has not passed', () => {
+it('a wrong clock of another process adds no time', () => {
   const blockers = new WaitedFor();
   blockers.see([holder(1, -5_000)], 100);
   blockers.see([holder(2, Number.NaN)], 200);

@@ -64,7 +64,7 @@ describe('fence.guard sends one script', () => {
     expect(rest.slice(9)).toEqual([...set, 'mset', value, '', ...'xread COUNT 1 STREAMS 0 0 exists'.split(' ')]);
   });
 
-  it('a command of a module goes as it is written, as by redis.call()', () => {
+  it('sends a module command as written, like redis.call()', () => {
     expect(packCommands([['JSON.SET', 'doc', '$', '{}']], 'guard')).toEqual({
       names: ['JSON.SET'],
       keys: [],
@@ -73,7 +73,7 @@ describe('fence.guard sends one script', () => {
     });
   });
 
-  it('with the token of a lease, and not at all when the lease is known to be lost', async () => {
+  it('with the token of a lease, and not at all if the lease is known to be lost', async () => {
     const { client, sent } = scripted(['done']);
     await fence.guard(client, { key: 'k', lease: LEASE }, []);
     expect(sent[0]![1]).toContain('64');
@@ -87,10 +87,10 @@ describe('fence.guard sends one script', () => {
   });
 });
 
-describe('fence.guard asks what Redis runs in scripts', () => {
+describe('fence.guard asks Redis which commands run in scripts', () => {
   const write = (client: Redis) => fence.guard(client, { key: 'k', token: 1 }, [['SET', 'a', 'b']]);
 
-  it('and sends nothing where it does not hear', async () => {
+  it('and sends nothing without a reply', async () => {
     const { client, sent } = scriptedBy(() => Promise.reject(new Error('Connection is closed.')));
     const error = await rejection(write(client));
     expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { failure: 'notExecuted' } });
@@ -103,7 +103,7 @@ describe('fence.guard asks what Redis runs in scripts', () => {
     ['is of another length', () => []],
     ['has other entries', (names) => names.map(() => 'write')],
     ['says that it knows no COMMAND', () => Promise.reject(replyError("ERR unknown command 'command'"))],
-  ])('and goes by its own list where the answer %s, which it says once', async (_what, infoOf) => {
+  ])('and uses its own list if the reply %s, with one warning', async (_what, infoOf) => {
     const warn = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
     const { client, sent } = scriptedBy(infoOf, ['done', 'OK'], ['done', 'OK']);
     await write(client);
@@ -114,7 +114,7 @@ describe('fence.guard asks what Redis runs in scripts', () => {
   });
 });
 
-describe('fence.guard says what went wrong', () => {
+describe('fence.guard reports the failure', () => {
   const write = (...answers: unknown[]) =>
     rejection<LockError>(
       fence.guard(scripted(...answers).client, { key: 'fence:a', token: 64 }, [
@@ -123,7 +123,7 @@ describe('fence.guard says what went wrong', () => {
       ]),
     );
 
-  it('a stale token: which, and which came before it', async () => {
+  it('a stale token, and the one before it', async () => {
     const error = await write(['stale', '96']);
     expect(error).toBeInstanceOf(StaleFencingTokenError);
     expect(error).toMatchObject({ code: 'STALE_FENCING_TOKEN', resource: 'fence:a', token: 64, newestToken: 96 });
@@ -132,7 +132,7 @@ describe('fence.guard says what went wrong', () => {
     );
   });
 
-  it.each([['1'], [1]])('a command that failed: which one, also to a client with stringNumbers (%j)', async (index) => {
+  it.each([['1'], [1]])('the command that failed, even to a client with stringNumbers (%j)', async (index) => {
     const error = await write(['failed', index, 'WRONGTYPE Operation against a key, on @user_script:9.']);
     expect(error).toBeInstanceOf(FencedCommandError);
     expect(error).toMatchObject({ code: 'FENCED_COMMAND_FAILED', resource: 'fence:a', index: 1, command: 'RPUSH' });
@@ -154,7 +154,7 @@ describe('fence.guard says what went wrong', () => {
     expect(error.message).not.toContain('may have been executed');
   });
 
-  it('no answer: nobody knows whether it was executed', async () => {
+  it('no reply: the commands may have run', async () => {
     const error = await write(new Error('Command timed out'));
     expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', lastAttempt: 'timeout', cause: { failure: 'unknown' } });
     expect(error.message).toContain('may have been executed');

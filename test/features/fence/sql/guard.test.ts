@@ -38,7 +38,7 @@ describe('fence.guard in a transaction', () => {
     expect(sent[0]![0]).toMatch(/^INSERT INTO redis_lock_fences .* ON CONFLICT .* RETURNING token$/);
   });
 
-  it('throws for a stale token, and says which holder has come', async () => {
+  it('throws for a stale token, and names the newer holder', async () => {
     const error = await refusal(fence.guard(transaction(9).tx, lease()));
     expect(error).toBeInstanceOf(StaleFencingTokenError);
     expect(error).toMatchObject({ resource: 'stock:7', token: 7, newestToken: 9 });
@@ -54,7 +54,7 @@ describe('fence.guard in a transaction', () => {
     expect(error).toMatchObject({ resource: 'stock:7', token: 7, newestToken: 9 });
   });
 
-  it('takes no SQL in an error for that', async () => {
+  it('does not take the SQL of an error for that', async () => {
     const failed = new Error("Failed query: CAST('redis_lock_fences has token ' || held.token AS BIGINT)");
     expect(await refusal(fence.guard(transaction(failed).tx, lease()))).toBe(failed);
   });
@@ -95,7 +95,7 @@ describe('fence.guard in a transaction', () => {
     expect(error.message).toMatch(/it needs an open transaction of pg, postgres\.js, TypeORM/);
   });
 
-  it('says the DDL where the table is missing, also where a library has wrapped the error', async () => {
+  it('suggests the DDL if the table is missing, even if a library has wrapped the error', async () => {
     const missing = Object.assign(new Error('relation does not exist'), { code: '42P01' });
     for (const error of [missing, new Error('Failed query', { cause: missing })]) {
       const said = await refusal(fence.guard(transaction(error).tx, lease()));
@@ -105,12 +105,12 @@ describe('fence.guard in a transaction', () => {
     }
   });
 
-  it('passes every other error of the database on as it is', async () => {
+  it('passes on every other error of the database', async () => {
     const deadlock = Object.assign(new Error('deadlock detected'), { code: '40P01' });
     expect(await refusal(fence.guard(transaction(deadlock).tx, lease()))).toBe(deadlock);
   });
 
-  it('on a client of Redis without commands, it asks for them', async () => {
+  it('asks for commands on a client of Redis', async () => {
     const redis = new Redis({ lazyConnect: true });
     const error = await refusal(fence.guard(redis as never, { key: 'fence:x', token: 1 } as never));
     expect(error.message).toMatch(/commands must be an array/);

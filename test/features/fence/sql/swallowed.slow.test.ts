@@ -6,7 +6,7 @@ const STALE = { resource: 'stock:7', token: 7 };
 const NEWER = { resource: 'stock:7', token: 9 };
 
 // MariaDB and each library: test/stacks/databases/fence.
-describe('a transaction that goes on after a stale guard', () => {
+describe('a transaction that continues after a stale guard', () => {
   it('cannot commit on PostgreSQL', async () => {
     const db = await openPglite();
     await db.exec(`${fence.schema('postgres')} CREATE TABLE sales (token BIGINT)`);

@@ -10,7 +10,7 @@ const VIEWERS = 20;
 const VIEWS = ['now', 'locks', 'instances', 'blockers'];
 const SECONDS = 8;
 
-describe('20 people who look at the console', () => {
+describe('20 viewers of the console', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const otherRedis = useRedis();
@@ -68,7 +68,7 @@ describe('20 people who look at the console', () => {
     return Object.values(counts).reduce((sum, each) => sum + each, 0);
   };
 
-  it('cost one roll call a second together, at two instances of the application, and nothing when they are gone', async () => {
+  it('cost one roll call a second together, with two instances of the application, and nothing afterwards', async () => {
     const apis = [await startConsole(), await startConsole()];
     const [holder, waiter] = [await start(), await start()];
     const lease = await holder.locks.acquire('order:7', { leaseMs: 120_000 });
@@ -96,7 +96,7 @@ describe('20 people who look at the console', () => {
     expect([await commands(), heard]).toEqual([0, []]);
   });
 
-  it('cost Redis no more than one who looks at the same views', async () => {
+  it('cost Redis no more than a single viewer of the same views', async () => {
     const costOf = async (viewers: number, server: RedisServer, its: Redis): Promise<number> => {
       const api = await startConsole(server);
       await start({ connection: server.url });

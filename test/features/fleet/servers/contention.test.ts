@@ -7,7 +7,7 @@ import { useRedis } from '../../../support/redis/redis-server.js';
 const LEASE_MS = 3_000;
 const CALLS = 3;
 
-describe('a process whose calls wait for another one', () => {
+describe('a process whose calls wait for another process', () => {
   const redis = useRedis();
   useAdmin(() => redis().url);
   const startProcess = useProcesses(() => redis().url);
@@ -32,7 +32,7 @@ describe('a process whose calls wait for another one', () => {
   const blockers = async (): Promise<Blocker[]> =>
     (await waiter.ask('contention')).blockers.filter((blocker) => blocker.holder !== 'orders');
 
-  it('names what it waits for by its label, and tells a slow holder, for as long as that renews', async () => {
+  it('names the work that it waits for by its label, and reports a slow holder for as long as that renews', async () => {
     const before = performance.now();
     await holder.ask('acquire', 'orders:7', { label: { group: 'Report.run' } });
     const { work } = await startToWait();
@@ -67,7 +67,7 @@ describe('a process whose calls wait for another one', () => {
     expect((await holder.ask('contention')).blockers).toEqual([]);
   }, 40_000);
 
-  it('knows when a holder in another process last renewed its lease, however long that is, and that one has died', async () => {
+  it('knows the last renewal of a holder in another process, however long ago, and its death', async () => {
     await holder.ask('acquire', 'orders:7', { leaseMs: 3_000 });
     const text = async () => (await waiter.ask('explain', 'orders:7')).text;
     await eventually(async () =>
@@ -77,7 +77,7 @@ describe('a process whose calls wait for another one', () => {
     await eventually(async () => expect(await text()).toMatch(/though its process should renew it every 1 s: /));
   }, 40_000);
 
-  it('names the process of a holder without a label, and tells that it has died', async () => {
+  it('names the process of a holder without a label, and reports its death', async () => {
     await holder.ask('acquire', 'orders:7');
     const { work } = await startToWait();
     await holder.kill();

@@ -38,7 +38,7 @@ describe('a roll call on Redis', () => {
   const idsOf = (fleet: { readonly instances: readonly { readonly instanceId: string }[] }) =>
     fleet.instances.map(({ instanceId }) => instanceId);
 
-  it('leaves two keys behind, which are gone after five seconds, and no secret in them', async () => {
+  it('leaves two keys for five seconds, without a secret in them', async () => {
     const [a, b] = [await start(), await start()];
     const lease = await a.locks.acquire('stock');
     const waiting = b.locks.acquire('stock');
@@ -72,7 +72,7 @@ describe('a roll call on Redis', () => {
     expect(idsOf(fleet)).toEqual([a.instanceId, b.instanceId].sort());
   });
 
-  it('shares one question a second among all that ask, in any process', async () => {
+  it('shares one request a second among all callers, in any process', async () => {
     const instances = [await start(), await start(), await start()];
     const messages = await listen();
     const askAll = () =>
@@ -86,7 +86,7 @@ describe('a roll call on Redis', () => {
     expect(messages).toHaveLength(2);
   });
 
-  it('waits for its turn where it is about something else, and lists only that', async () => {
+  it('waits for its turn if it is about something else, and lists only that', async () => {
     const [a, b] = [await start(), await start()];
     await b.locks.acquire('order:1', { group: 'Orders.pay' });
     await b.locks.acquire('stock:1');
@@ -100,7 +100,7 @@ describe('a roll call on Redis', () => {
     expect(new Set([all, orders, paid].map(({ askedAt }) => askedAt)).size).toBe(3);
   });
 
-  it('counts what is no answer of this version, and shows none of it', async () => {
+  it('counts answers that are not of this version, and shows none of their content', async () => {
     const { locks, store } = await start();
     const victim = store.clientId.slice(0, store.clientId.lastIndexOf('/'));
     const [answer] = await (async () => {
@@ -136,7 +136,7 @@ describe('a roll call on Redis', () => {
     expect(fleet.instances[0]!.held).toEqual([]);
   });
 
-  it('leaves a neighbour who may publish, and not read the keys, without effect', async () => {
+  it('ignores a neighbour that may publish, and not read the keys', async () => {
     const [a] = [await start(), await start()];
     await resetCounts(admin());
     const from = performance.now();
@@ -155,7 +155,7 @@ describe('a roll call on Redis', () => {
     await eventually(async () => expect((await a.locks.fleet()).completeness).toBe('complete'));
   });
 
-  it('says which right is missing, where its user may not publish to all', async () => {
+  it('names the missing right, if its user may not publish to all', async () => {
     const rights = ['~lock:*', '&lock:inbox:*', '+@all'];
     await admin().call('ACL', 'SETUSER', 'narrow', 'reset', 'on', '>secret', 'resetchannels', ...rights);
     const { locks, store } = await start({ connection: redis().url.replace('://', '://narrow:secret@') });
@@ -167,7 +167,7 @@ describe('a roll call on Redis', () => {
     expect(await admin().keys('lock:roll*')).toEqual([]);
   });
 
-  it('rejects where Redis dies after the question', async () => {
+  it('rejects if Redis dies after the request', async () => {
     const { locks } = await start({ defaults: { attemptTimeoutMs: 500 } });
     const messages = await listen();
     const asked = rejection(locks.fleet({ timeoutMs: 4_000 }));

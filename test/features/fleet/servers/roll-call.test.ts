@@ -10,7 +10,7 @@ describe('a roll call over processes', () => {
   const start = useInstances(() => redis().url);
   const startProcess = useProcesses(() => redis().url);
 
-  it('names one that is frozen, and what it holds while others wait for it', async () => {
+  it('names a frozen process, and its holds while others wait for them', async () => {
     const [frozen, living] = await Promise.all([startProcess(LONG_MS), startProcess(LONG_MS)]);
     const { locks, instanceId } = await start();
     await frozen.ask('acquire', 'x');
@@ -36,7 +36,7 @@ describe('a roll call over processes', () => {
     await (await waiting).release();
   });
 
-  it('finds a holder that is dead: where a call waits for it, and by a scan where none does', async () => {
+  it('finds a dead holder: by a waiting call, and otherwise by a scan', async () => {
     const dead = await startProcess(LONG_MS);
     const [a, b] = [await start(), await start()];
     await dead.ask('acquire', 'x');

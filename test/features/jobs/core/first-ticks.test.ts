@@ -86,7 +86,7 @@ const stop = ({ instance }: Application): Promise<void> => instance.locks.shutdo
 const gaps = (): number[] => runs.slice(1).map(({ at }, index) => at - runs[index]!.at);
 
 describe('an interval', () => {
-  it('runs about once an interval where every application lives shorter than that', async () => {
+  it('runs about once an interval if every application has a shorter life', async () => {
     const ms = 6 * SECOND;
     let living = start(ms);
     // Each is started before the one before it is stopped.
@@ -102,7 +102,7 @@ describe('an interval', () => {
     expect(Math.max(...gaps())).toBeLessThan(2 * ms);
   });
 
-  it('runs in an application that starts when the last run was long ago: soon, and not at once', async () => {
+  it('runs soon after a start if the last run was long ago, and not immediately', async () => {
     const ms = 10 * MINUTE;
     const before = start(ms);
     await world.clock.advance(ms + SECOND);
@@ -118,7 +118,7 @@ describe('an interval', () => {
     expect(gaps().slice(1)).toEqual([ms, ms, ms, ms]);
   });
 
-  it('runs when the scheduler has its timer, where the application starts slowly', async () => {
+  it('runs when the scheduler has its timer, if the application starts slowly', async () => {
     const ms = MINUTE;
     const before = start(ms);
     await world.clock.advance(ms + SECOND);
@@ -131,7 +131,7 @@ describe('an interval', () => {
     expect(runs).toHaveLength(2);
   });
 
-  it('is claimed by no burst, and runs once, where a fleet starts together after a downtime', async () => {
+  it('runs once, without a burst of claims, if a fleet starts together after a downtime', async () => {
     const ms = 10 * MINUTE;
     const before = start(ms);
     await world.clock.advance(ms + SECOND);
@@ -150,7 +150,7 @@ describe('an interval', () => {
     expect(Math.min(...gaps())).toBeGreaterThanOrEqual(0.9 * ms);
   });
 
-  it('goes by its timer where the store keeps no records', async () => {
+  it('follows its timer if the store keeps no records', async () => {
     const ms = 6 * SECOND;
     for (let restart = 0; restart < 10; restart++) {
       const application = start(ms, { isForgetful: true });

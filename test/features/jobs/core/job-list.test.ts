@@ -35,7 +35,7 @@ describe('the list of jobs', () => {
       seenAt: clock.wallNow() - index,
     }));
 
-  it('names the ten instances that were seen last, and counts all; get() names all', async () => {
+  it('names the ten instances seen last, and counts all; get() names all', async () => {
     const records = await startFleet(12);
     const [listed] = await records.list(new Set());
     expect(listed).toMatchObject({ instanceCount: 12, instances: namesOf(12, 3) });
@@ -43,7 +43,7 @@ describe('the list of jobs', () => {
     expect(job).toMatchObject({ instanceCount: 12, instances: namesOf(12, 1) });
   });
 
-  it('neither names nor counts this instance where it has removed the job', async () => {
+  it('neither names nor counts this instance if it has removed the job', async () => {
     await startFleet(3);
     const { records } = instance('app-2');
     const [listed] = await records.list(new Set());
@@ -52,7 +52,7 @@ describe('the list of jobs', () => {
     expect((await records.list(new Set(['report'])))[0]!.instanceCount).toBe(3);
   });
 
-  it('has many jobs in the order of their names, though Redis is asked for a part of them at a time', async () => {
+  it('sorts many jobs by name, though Redis returns a part of them at a time', async () => {
     const { jobs, records } = instance('app');
     const names = Array.from({ length: 950 }, (_, index) => `job-${index}`);
     await jobs.register(names.map((name) => ({ resource: `cron:${name}` })));

@@ -78,7 +78,7 @@ async function nightOff(hours: number): Promise<void> {
   records.commands.length = 0;
 }
 
-describe('one job that the store refuses, of many that are looked at together', () => {
+describe('one of many jobs, which the store refuses', () => {
   const names = Array.from({ length: 20 }, (_, index) => `job-${index}`);
   const caughtUp = new Set<string>();
 
@@ -119,20 +119,23 @@ describe('one job that the store refuses, of many that are looked at together', 
   const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `job-${index}`);
   const wrongs = { refused: () => records.refused, 'on a server that is away': () => records.away };
 
-  it.each(['at its start', 'when ticks are due'])('is told by its name, and the others catch up: %s', async (when) => {
-    if (when === 'at its start') records.refused.add('cron:job-7');
-    const process = await nightOffOfMany();
-    if (when === 'when ticks are due') {
-      await world.clock.advance(10_000);
-      records.refused.add('cron:job-7');
-      caughtUp.clear();
-      await world.clock.advance(HOUR + 2 * MINUTE);
-    }
-    await world.clock.advance(2 * MINUTE);
-    expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
-    expect(process.warnings).toHaveLength(1);
-    expect(process.warnings[0]).toMatch(/^Missed ticks of the job "job-7" cannot be looked for: .*"cron:job-7"/);
-  });
+  it.each(['at its start', 'when ticks are due'])(
+    'is reported by its name, and the others catch up: %s',
+    async (when) => {
+      if (when === 'at its start') records.refused.add('cron:job-7');
+      const process = await nightOffOfMany();
+      if (when === 'when ticks are due') {
+        await world.clock.advance(10_000);
+        records.refused.add('cron:job-7');
+        caughtUp.clear();
+        await world.clock.advance(HOUR + 2 * MINUTE);
+      }
+      await world.clock.advance(2 * MINUTE);
+      expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
+      expect(process.warnings).toHaveLength(1);
+      expect(process.warnings[0]).toMatch(/^Missed ticks of the job "job-7" cannot be looked for: .*"cron:job-7"/);
+    },
+  );
 
   it('is queried by itself, now and then, and continues when the store answers', async () => {
     records.refused.add('cron:job-7');
@@ -148,7 +151,7 @@ describe('one job that the store refuses, of many that are looked at together', 
     expect(process.warnings).toHaveLength(2);
   });
 
-  it.each(Object.entries(wrongs))('does not stop the others where it is added later, %s', async (_what, wrong) => {
+  it.each(Object.entries(wrongs))('does not stop the others if it is added later, %s', async (_what, wrong) => {
     const process = await nightOffOfMany();
     await world.clock.advance(10_000);
     wrong().add('cron:late');
@@ -163,7 +166,7 @@ describe('one job that the store refuses, of many that are looked at together', 
     ['is the last of 101, and asked for alone', 101, ['job-99', 'job-100']],
     ['are all that are asked for together', 201, many(100)],
     ['are all but one', 150, many(149)],
-  ])('does not stop them where those that are wrong %s', async (_what, count, wrongNames) => {
+  ])('does not stop them if those that are wrong %s', async (_what, count, wrongNames) => {
     for (const job of wrongNames) records.refused.add(`cron:${job}`);
     const process = await nightOffOfMany(many(count));
     await world.clock.advance(MINUTE);
@@ -175,7 +178,7 @@ describe('one job that the store refuses, of many that are looked at together', 
     expect(process.warnings).toHaveLength(1);
   });
 
-  it('are told in one line, which names some of them, and each gets its turn to be asked for again', async () => {
+  it('is reported in one line with some others, and each gets its turn to be queried again', async () => {
     const jobs = many(60);
     const process = await nightOffOfMany(jobs, jobs.slice(20));
     await world.clock.advance(MINUTE);
@@ -199,7 +202,7 @@ describe('one job that the store refuses, of many that are looked at together', 
   });
 });
 
-it('a Redis that is away is asked little, however many jobs there are', async () => {
+it('an unreachable Redis gets few requests, however many jobs there are', async () => {
   records.isAway = true;
   const process = start('anna');
   for (const job of Array.from({ length: 1_000 }, (_, index) => `job-${index}`)) {
@@ -212,7 +215,7 @@ it('a Redis that is away is asked little, however many jobs there are', async ()
 });
 
 describe('ticks that no instance claimed', () => {
-  it('are told by an instance that starts afterwards', async () => {
+  it('are reported by an instance that starts afterwards', async () => {
     await nightOff(3);
     const process = start('anna');
     await world.clock.advance(1_000);
@@ -234,14 +237,14 @@ describe('ticks that no instance claimed', () => {
     expect(toldBy(process)).toHaveLength(1);
   });
 
-  it('are told once where ten instances start at the same moment', async () => {
+  it('are reported once if ten instances start at the same moment', async () => {
     await nightOff(3);
     const fleet = Array.from({ length: 10 }, (_, index) => start(`p${index}`));
     await world.clock.advance(5 * MINUTE);
     expect(toldBy(...fleet)).toMatchObject([{ count: 3 }]);
   });
 
-  it('are told once where an instance finds them at its start and before several late ticks, all at the same moment', async () => {
+  it('are reported once if an instance finds them at its start and before several late ticks, all at the same moment', async () => {
     await nightOff(3);
     const process = start('anna');
     const last = records.byResource.get(RESOURCE)!.last!;
@@ -253,7 +256,7 @@ describe('ticks that no instance claimed', () => {
     expect(toldBy(process)).toMatchObject([{ count: 3 }]);
   });
 
-  it('are not told where an instance claimed them', async () => {
+  it('are not reported if an instance claimed them', async () => {
     const [anna, ben] = [start('anna'), start('ben')];
     for (let hour = 0; hour < 24; hour++) {
       await world.clock.advance(HOUR);
@@ -284,7 +287,7 @@ describe('ticks that no instance claimed', () => {
     expect(toldBy(process)).toHaveLength(1);
   });
 
-  it('are not told by an instance whose clock is behind, and that still comes to them', async () => {
+  it('are not reported by an instance whose clock is behind, and which will still run them', async () => {
     const clock = new ProcessClock(world.clock, 0, 1);
     clock.wallSkewMs = -5 * MINUTE;
     const process = start('late', {}, clock as never);
@@ -297,7 +300,7 @@ describe('ticks that no instance claimed', () => {
     expect(toldBy(process)).toEqual([]);
   });
 
-  it('are counted, and the newest named, where there are thousands', async () => {
+  it('are counted, with the newest named, if there are thousands', async () => {
     const schedule = (): TickSchedule => every(1_000);
     const before = start('before', { schedule });
     await world.clock.advance(1_000);
@@ -314,7 +317,7 @@ describe('ticks that no instance claimed', () => {
     expect(records.noted[0]!.earlier!.count + 1_000).toBe(event!.count);
   });
 
-  it('are counted without those of pauses, where there are more than can be named', async () => {
+  it('are counted without those of pauses, if there are more than can be named', async () => {
     await nightOff(2);
     const from = world.clock.wallNow() - HOUR;
     records.byResource.get(RESOURCE)!.pause = { at: from, until: from + 30 * MINUTE };
@@ -333,7 +336,7 @@ describe('ticks that no instance claimed', () => {
     expect(records.commands).toEqual(['register', 'look', 'note']);
   });
 
-  it('are told though the answer of the store was lost', async () => {
+  it('are reported though the reply of the store was lost', async () => {
     await nightOff(3);
     records.losesAnswer = true;
     const a = start('a');
@@ -344,7 +347,7 @@ describe('ticks that no instance claimed', () => {
     expect(toldBy(a, b)).toHaveLength(1);
   });
 
-  it('are told where the scheduler comes late: the job is made known only with its schedule', async () => {
+  it('are reported if the scheduler is late: the job is registered only with its schedule', async () => {
     await nightOff(3);
     let isMounted = false;
     const process = start('anna', { schedule: () => (isMounted ? every(HOUR) : undefined) });
@@ -357,14 +360,14 @@ describe('ticks that no instance claimed', () => {
 });
 
 describe('no tick is missed', () => {
-  it('of a job that is new', async () => {
+  it('of a new job', async () => {
     const process = start('anna');
     await world.clock.advance(30 * MINUTE);
     expect(toldBy(process)).toEqual([]);
     expect(records.byResource.get(RESOURCE)).toMatchObject({ schedule: every(HOUR).text });
   });
 
-  it('of a job for which another release has registered another schedule, which stays', async () => {
+  it('of a job for which another release has registered another schedule, which remains', async () => {
     start('anna', { onMissed: 'runOnce' });
     await world.clock.advance(10 * MINUTE);
     const other = start('bert', { schedule: () => every(DAY) });
@@ -378,7 +381,7 @@ describe('no tick is missed', () => {
     expect(records.commands.length).toBeLessThan(5 + 5 * 24);
   });
 
-  it('of a job whose other release is gone: it is registered again', async () => {
+  it('of a job whose other release has ended: it is registered again', async () => {
     const process = start('anna');
     await world.clock.advance(10 * MINUTE);
     const other = start('bert', { schedule: () => every(90 * MINUTE) });
@@ -426,7 +429,7 @@ function jobOf(_process: Process): Watched['job'] {
 describe("the run for missed ticks (onMissed: 'runOnce')", () => {
   const runOnce = { onMissed: 'runOnce' } as const;
 
-  it('is told to follow if another instance has begun it before a lost answer is sent again', async () => {
+  it('is announced if another instance has begun it before a lost reply is requested again', async () => {
     await nightOff(3);
     records.losesAnswer = true;
     const fleet = [start('a', runOnce), start('b', runOnce)];
@@ -435,7 +438,7 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
     expect(toldBy(...fleet)).toMatchObject([{ count: 3, catchUp: true }]);
   });
 
-  it('comes although the instance that told them dies before it begins', async () => {
+  it('starts although the instance that reported them dies before its start', async () => {
     await nightOff(3);
     const dies: Process = start('dies', { ...runOnce, runOwed: async () => void (dies.isDead = true) });
     await world.clock.advance(1_000);
@@ -446,7 +449,7 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
     expect(toldBy(up, comes)).toEqual([]);
   });
 
-  it('does not come where the newest of them was due too long ago', async () => {
+  it('does not start if the newest of them was due too long ago', async () => {
     await nightOff(3);
     const process = start('anna', { ...runOnce, catchUpWindowMs: 0, graceMs: 1_000 });
     await world.clock.advance(MINUTE);
@@ -456,7 +459,7 @@ describe("the run for missed ticks (onMissed: 'runOnce')", () => {
 });
 
 describe('a gap before a tick', () => {
-  it('is accounted, and the ticks in it are told', async () => {
+  it('is accounted, and its ticks are reported', async () => {
     await nightOff(0);
     const process = start('anna');
     await world.clock.advance(3 * HOUR);
@@ -498,7 +501,7 @@ describe('a gap before a tick', () => {
 });
 
 describe('while Redis does not answer', () => {
-  it('the look is tried again, there is one line, and nothing is thrown', async () => {
+  it('the check is repeated, with one line and no error', async () => {
     await nightOff(3);
     records.isAway = true;
     const process = start('anna');

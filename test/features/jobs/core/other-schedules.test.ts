@@ -91,11 +91,11 @@ async function pass(
   }
 }
 
-describe('instances whose schedules differ', () => {
+describe('instances with different schedules', () => {
   const utc = hourly('0 1 * * * UTC', 0);
   const vienna = hourly('0 1 * * * Europe/Vienna', 30 * MINUTE);
 
-  it('are reported once in the fleet, with both schedules and instances, and shown', async () => {
+  it('are reported once in the fleet, with both schedules and instances, and listed', async () => {
     const [anna, ben, cleo] = [await start('anna', utc), await start('ben', utc), await start('cleo', vienna)];
     await pass(10, [anna, utc], [ben, utc], [cleo, vienna]);
     expect(new Set(runs).size).toBeGreaterThan(1);
@@ -114,7 +114,7 @@ describe('instances whose schedules differ', () => {
     expect((await cleo.records.get('bill', new Set())).otherSchedule).toBeUndefined();
   });
 
-  it('are not reported during a deployment, which the old release outlives by less than an hour', async () => {
+  it('are not reported during a deployment, after which the old release runs for less than an hour', async () => {
     const old = await start('old', utc);
     await pass(3, [old, utc]);
     const next = await start('next', vienna);
@@ -141,7 +141,7 @@ describe('instances with different single dates', () => {
     expect(runs).toEqual(expected);
   });
 
-  it('refuse one that is not registered any more, with an event', async () => {
+  it('refuse one that is no longer registered, with an event', async () => {
     const now = world.clock.wallNow();
     const [first, second] = [now + 10_000, now + 20_000];
     const anna = await start('anna', undefined, first);

@@ -117,7 +117,7 @@ describe("a runner that dies (onCrash: 'retry')", () => {
   );
 });
 
-describe("a runner that cannot say that it has finished (onCrash: 'retry')", () => {
+describe("a runner that cannot report its end (onCrash: 'retry')", () => {
   beforeEach(() => start('retry'));
 
   it('keeps the lock until it can', async () => {
@@ -136,7 +136,7 @@ describe("a runner that cannot say that it has finished (onCrash: 'retry')", () 
 describe("a run that loses its lease (onCrash: 'retry')", () => {
   beforeEach(() => start('retry'));
 
-  it('and gives up for that is run again elsewhere', async () => {
+  it('and therefore fails is run again elsewhere', async () => {
     const call = anna.run('09:00', untilLost);
     ben.fire('09:00');
     await fleet.clock.advance(1_000);
@@ -146,7 +146,7 @@ describe("a run that loses its lease (onCrash: 'retry')", () => {
     expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
   });
 
-  it('because Redis lost its data is not run again: nobody knows any more that it was due', async () => {
+  it('because Redis lost its data is not run again: no record shows that it was due', async () => {
     const call = anna.run('09:00', untilLost);
     ben.fire('09:00');
     await fleet.clock.advance(1_000);
@@ -177,7 +177,7 @@ describe("an instance that waits for an earlier run to end (overlap: 'wait', onC
     expect(eventsOf(cleo.instance, 'tickStarted')).toMatchObject([{ tick: '09:01', rerun: false }]);
   });
 
-  it("is replaced also where a run is never run again (onCrash: 'skip'): it had not begun", async () => {
+  it("is replaced even if runs are not repeated (onCrash: 'skip'), because it had not begun", async () => {
     start('skip', 'wait');
     anna.fire('09:00', 10_000);
     await fleet.clock.advance(100);

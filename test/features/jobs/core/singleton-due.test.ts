@@ -34,7 +34,7 @@ describe('a tick that is a time of a schedule', () => {
     now = fleet.clock.wallNow();
   });
 
-  it.each([1, 2, 60, 24 * 60])('is not run again by a process that stood still for %d minutes', async (minutes) => {
+  it.each([1, 2, 60, 24 * 60])('is not run again by a process that was blocked for %d minutes', async (minutes) => {
     fire(anna, now);
     await fleet.clock.advance(minutes * 60_000);
     const late = fire(ben, now);
@@ -65,7 +65,7 @@ describe('a tick that is a time of a schedule', () => {
     },
   );
 
-  it('is skipped as late where no instance has run it in time: an event says by how much', async () => {
+  it('is skipped as late if no instance has run it in time, with an event', async () => {
     await fleet.clock.advance(LATE_MS + 1);
     const late = fire(anna, now);
     await fleet.clock.advance(1_000);
@@ -77,14 +77,14 @@ describe('a tick that is a time of a schedule', () => {
     expect(fleet.runs).toHaveLength(0);
   });
 
-  it('runs as late as clocks may be wrong and its claim is tried', async () => {
+  it('runs late by up to the clock tolerance plus the time of its claim', async () => {
     await fleet.clock.advance(LATE_MS - 1_000);
     fire(anna, now);
     await fleet.clock.advance(1_000);
     expect(fleet.runs).toHaveLength(1);
   });
 
-  it('runs when Redis comes back within waitMs, also on an instance whose clock is as late as it may be', async () => {
+  it('runs when Redis recovers within waitMs, even on an instance with the maximum clock error', async () => {
     await fleet.clock.advance(MAX_CLOCK_SKEW_MS);
     anna.tickStore.fates.claim = failing('notExecuted');
     fire(anna, now);
@@ -94,7 +94,7 @@ describe('a tick that is a time of a schedule', () => {
     expect(fleet.runs).toHaveLength(1);
   });
 
-  it('is refused as early by a clock in 2030, which stops the job for no other instance', async () => {
+  it('is refused as early for a clock in 2030, which stops the job for no other instance', async () => {
     const wrong = fire(anna, Date.UTC(2030, 0, 1));
     await fleet.clock.advance(1_000);
     fire(ben, now);
@@ -124,7 +124,7 @@ describe('a tick that is a time of a schedule', () => {
     expect(eventsOf(anna.instance, 'tickSkipped')[0]).not.toHaveProperty('clockBehindMs');
   });
 
-  it("is run again when its runner dies, however late that is (onCrash: 'retry')", async () => {
+  it("is run again when its runner dies, however late (onCrash: 'retry')", async () => {
     start({ onCrash: 'retry' });
     for (const member of [anna, ben]) fire(member, now, 20 * LATE_MS);
     await fleet.clock.advance(10 * LATE_MS);
@@ -149,8 +149,8 @@ describe('a tick that is a time of a schedule', () => {
   });
 });
 
-describe('a tick that is any text', () => {
-  it('may be older than the last one, and is forgotten after claimTtlMs: backfills go backwards', async () => {
+describe('a tick with any text', () => {
+  it('may be older than the last one, and expires after claimTtlMs, so that backfills can run backwards', async () => {
     start();
     for (const tick of ['2026-01-03', '2026-01-02', '2026-01-01']) {
       anna.fire(tick);

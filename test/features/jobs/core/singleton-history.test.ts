@@ -64,7 +64,7 @@ describe('the history of a job', () => {
     return (await jobs.look([JOB], 100))[0]!.runs;
   }
 
-  it('has one run of a tick whose process was blocked past the lease, between the answer and the work', async () => {
+  it('has one run of a tick whose process was blocked past the lease, between the reply and the work', async () => {
     const at = clock.wallNow();
     const due = { at, maxClockSkewMs: MINUTE_MS };
     let stops = 1;
@@ -96,7 +96,7 @@ describe('the history of a job', () => {
     },
   );
 
-  it('has how a run ended, and when, by the clock of the store', async () => {
+  it('has the outcome of a run, and its time by the clock of the store', async () => {
     const startedAt = clock.wallNow();
     const ended = await run(async () => {
       await clock.advance(1_500);
@@ -111,7 +111,7 @@ describe('the history of a job', () => {
     expect(server.members(JOB)).toEqual([]);
   });
 
-  it('names an error and its code, and tells its message only if asked to', async () => {
+  it('has an error with its code, and its message only as an option', async () => {
     const fail = () => Promise.reject(Object.assign(new TypeError('the password is 123'), { code: 'EACCES' }));
     const quiet = await run(fail);
     expect(quiet).toMatchObject({ outcome: 'error', errorName: 'TypeError', errorCode: 'EACCES' });
@@ -138,7 +138,7 @@ describe('the history of a job', () => {
       }),
       { errorMessage: 'x' },
     ],
-  ])('bears what a user throws: %s', async (_what, thrown, expected) => {
+  ])('accepts any error of a user: %s', async (_what, thrown, expected) => {
     const ended = await run(() => Promise.reject(thrown), { historyMessages: true });
     expect(ended).toMatchObject({ outcome: 'error', ...expected });
     for (const text of [ended.errorName, ended.errorCode, ended.errorMessage]) {
@@ -146,7 +146,7 @@ describe('the history of a job', () => {
     }
   });
 
-  it('tells a run as lost whose lease ended before it', async () => {
+  it('reports a run as lost if its lease ended first', async () => {
     const ended = await run(
       async () => {
         const [state] = await jobs.look([JOB], 1);
@@ -158,7 +158,7 @@ describe('the history of a job', () => {
     expect(ended.outcome).toBe('lost');
   });
 
-  it('tells the end although the first commands for it fail', async () => {
+  it('records the end although the first commands for it fail', async () => {
     let failures = 2;
     const shaky = instance('ben', (inner) => {
       const end: JobStore['end'] = (...args) =>
@@ -171,7 +171,7 @@ describe('the history of a job', () => {
     expect(server.members(JOB)).toEqual([]);
   });
 
-  it('has no more runs than the option says', async () => {
+  it('has as many runs as the option allows', async () => {
     for (const tick of ['1', '2', '3']) await run(() => undefined, { tick, historySize: 2 });
     expect((await history()).map(({ tick }) => tick)).toEqual(['3', '2']);
   });
@@ -180,19 +180,19 @@ describe('the history of a job', () => {
     expect(await run(() => undefined, { manual: true })).toMatchObject({ manual: true, outcome: 'ok' });
   });
 
-  it('is kept nowhere on a store that refuses it, and the ticks run', async () => {
+  it('is not kept on a store that refuses it, and the ticks run', async () => {
     const { runs: plain } = instance('ben', (inner) => withoutRecords('none here', inner));
     expect(await plain.run(optionsOf(), () => 'ran')).toBe('ran');
     expect(await history()).toEqual([]);
   });
 
-  it('a paused job is skipped with what its caller said', async () => {
+  it('has the reason of the caller for a skipped tick of a paused job', async () => {
     await jobs.pause(JOB, { by: 'Ada' });
     expect(await runs.run(optionsOf(), () => 'ran')).toBeUndefined();
     expect(events).toContainEqual(expect.objectContaining({ type: 'tickSkipped', reason: 'paused', by: 'Ada' }));
   });
 
-  describe('where ticks were missed before a tick', () => {
+  describe('if ticks were missed before a tick', () => {
     const at = (minutes: number): number => Math.floor(clock.wallNow() / MINUTE_MS) * MINUTE_MS + minutes * MINUTE_MS;
     const planOf = (time: number) => ({ schedule: SCHEDULE, previous: time - MINUTE_MS, next: time + MINUTE_MS });
     const tickOf = (time: number) =>
@@ -224,7 +224,7 @@ describe('the history of a job', () => {
       return { onGap, failures: () => failures, cause };
     }
 
-    it('they are accounted within waitMs, however often that fails, before the tick runs', async () => {
+    it('they are accounted within waitMs, despite failures, before the tick runs', async () => {
       const { onGap } = failing(20);
       const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap });
       await clock.advance(2_000);
@@ -232,7 +232,7 @@ describe('the history of a job', () => {
       expect((await history()).map(({ outcome }) => outcome)).toEqual(['ok', ...Array(4).fill('missed'), 'ok']);
     });
 
-    it('and they cannot be accounted within waitMs, the tick is not claimed: all of them can be told later', async () => {
+    it('and they cannot be accounted within waitMs, the tick is not claimed: all of them can be reported later', async () => {
       const { onGap, failures, cause } = failing(Infinity);
       const before = (await jobs.look([JOB], 0))[0]!.last;
       const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap }).catch((error: unknown) => error);
@@ -247,14 +247,14 @@ describe('the history of a job', () => {
       expect((await jobs.look([JOB], 0))[0]).toMatchObject({ missed: 5 });
     });
 
-    it('and the store says that they are accounted, and they are not, the tick is not claimed', async () => {
+    it('and the store wrongly reports them as accounted, the tick is not claimed', async () => {
       const onGap = async () => true;
       const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap }).catch((error: unknown) => error);
       await clock.advance(3_000);
       expect(await result).toMatchObject({ name: 'LockUnavailableError' });
     });
 
-    it('and the application shuts down meanwhile, the tick is not claimed', async () => {
+    it('and the application shuts down before that, the tick is not claimed', async () => {
       const { onGap } = failing(Infinity);
       const result = runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap });
       await clock.advance(100);
@@ -284,7 +284,7 @@ describe('the history of a job', () => {
       expect(gaps).toEqual([time]);
     });
 
-    it('and another instance claims them before the early tick is due, nothing is told', async () => {
+    it('and another instance claims them before the early tick is due, nothing is reported', async () => {
       const time = at(0) + 20_000;
       const onGap = async () => Promise.reject(new Error('told'));
       const result = runs.run(tickOf(time), () => 'ran', { ...planOf(time), previous: at(0), onGap });
@@ -312,7 +312,7 @@ describe('the history of a job', () => {
       expect(await runs.run(tickOf(at(0)), () => 'ran', { ...planOf(at(0)), onGap })).toBe('ran');
     });
 
-    it('a catch-up is told which ones it is for', async () => {
+    it('a catch-up receives its missed ticks', async () => {
       const ticks = [at(-3), at(-2)];
       await jobs.note({
         resource: JOB,

@@ -16,7 +16,7 @@ describe('a manual run', () => {
 
   const byHand = { manual: true } as const;
 
-  it('says so to the work and to observers, and takes no tick of the schedule', async () => {
+  it('is marked for the work and for observers, and takes no tick of the schedule', async () => {
     const runs: SingletonRun[] = [];
     const options = { ...fleet.job, tick: 'manual:1', ...byHand };
     const call = track(anna.singletons.run(options, (_lease, run) => void runs.push(run)));
@@ -58,7 +58,7 @@ describe('a manual run', () => {
     expect(call.value).toBe('manual:1 by anna');
   });
 
-  it('is refused when the application shuts down, also while it waits', async () => {
+  it('is refused when the application shuts down, even while it waits', async () => {
     ben.fire('09:00', 60_000);
     await fleet.clock.advance(10);
     const waiting = anna.fire('manual:1', 5, { ...byHand, overlap: 'wait' });

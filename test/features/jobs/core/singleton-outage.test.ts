@@ -12,12 +12,12 @@ beforeEach(() => {
   [anna] = fleet.members('anna', 'ben') as [Member, Member];
 });
 
-describe('a tick that fires while Redis is away', () => {
+describe('a tick that fires while Redis is unreachable', () => {
   it.each([
     ['cannot be reached', failing('notExecuted')],
     ['breaks the connection', failing('unknown')],
     ['hangs', lostOnTheWay],
-  ])('runs when Redis comes back within waitMs: it %s', async (_, fate) => {
+  ])('runs when Redis recovers within waitMs: it %s', async (_, fate) => {
     anna.tickStore.fates.claim = fate;
     const call = anna.fire('09:00');
     await fleet.clock.advance(WAIT_MS / 2);
@@ -30,7 +30,7 @@ describe('a tick that fires while Redis is away', () => {
   it.each([
     ['cannot be reached', failing('notExecuted', 'no connection'), 'failed'],
     ['hangs', lostOnTheWay, 'timeout'],
-  ])('is a LockUnavailableError after waitMs: it %s', async (_, fate, lastAttempt) => {
+  ])('throws LockUnavailableError after waitMs: it %s', async (_, fate, lastAttempt) => {
     anna.tickStore.fates.claim = fate;
     const call = anna.fire('09:00');
     await fleet.clock.advance(WAIT_MS - 1);
@@ -44,7 +44,7 @@ describe('a tick that fires while Redis is away', () => {
     expect(fleet.runs).toHaveLength(0);
   });
 
-  it('is a LockUnavailableError at once where Redis refuses', async () => {
+  it('throws LockUnavailableError at once if Redis refuses', async () => {
     anna.tickStore.fates.claim = failing('refused', 'NOPERM no permission');
     const call = anna.fire('09:00');
     await fleet.clock.advance(0);
@@ -55,7 +55,7 @@ describe('a tick that fires while Redis is away', () => {
   });
 });
 
-describe('a grant that comes late', () => {
+describe('a late grant', () => {
   it('is claimed again when its lease has expired, and then the tick runs', async () => {
     const { opened, open } = gate();
     anna.tickStore.next('claim', repliedWhen(opened));

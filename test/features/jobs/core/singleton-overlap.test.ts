@@ -13,7 +13,7 @@ function every(ms: number): JobTicks {
   };
 }
 
-describe('a run that keeps later ticks from running', () => {
+describe('a run that blocks later ticks', () => {
   let fleet: Fleet;
   let anna: Member;
   let ben: Member;
@@ -56,7 +56,7 @@ describe('a run that keeps later ticks from running', () => {
     ['ticks that wait', { overlap: 'wait' }, { overlap: 'wait' }],
     ['a manual run', { manual: true }, { manual: true }],
     ['a time of its own', { warnAfterMs: 5_000 }, { ranMs: 5_000, ticks: 0 }],
-  ])('is reported with what is special: %s', async (_, changes, report) => {
+  ])('is reported with its details: %s', async (_, changes, report) => {
     const ticks = changes.warnAfterMs ? { ...every(MINUTE), after: (time: number) => time } : every(MINUTE);
     const { end, call } = begin(ticks, changes);
     await fleet.clock.advance(3 * MINUTE);
@@ -77,7 +77,7 @@ describe('a run that keeps later ticks from running', () => {
     await call;
   });
 
-  it('is not reported where it ends before, or while its ticks are counted', async () => {
+  it('is not reported if it ends before, or while its ticks are counted', async () => {
     const { end, call } = begin(every(10_000));
     await fleet.clock.advance(MINUTE);
     end.open();

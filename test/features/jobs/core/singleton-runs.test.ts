@@ -35,7 +35,7 @@ describe('a tick that fires on every instance', () => {
     expect(other.value).toBeUndefined();
   });
 
-  it('says what happens: started and finished on one, skipped on the others', async () => {
+  it('emits events: started and finished on one, skipped on the others', async () => {
     for (const member of members) member.fire('09:00', 250);
     await fleet.clock.advance(1_000);
     expect(eventsOf(anna.instance, 'tickStarted')).toMatchObject([
@@ -49,7 +49,7 @@ describe('a tick that fires on every instance', () => {
     }
   });
 
-  it('passes on what the job throws, as the same object, and counts as run', async () => {
+  it('rethrows the error of the job, as the same object, and counts as run', async () => {
     const trouble = new TypeError('no toner');
     const call = anna.run('09:00', () => Promise.reject(trouble), { onCrash: 'retry' });
     const other = ben.fire('09:00', 5, { onCrash: 'retry' });
@@ -82,7 +82,7 @@ describe('a tick that fires on every instance', () => {
     },
   );
 
-  it('shows the job its lease, which lasts as long as the job, even where leases are fixed by default', async () => {
+  it('passes its lease to the job, which lasts as long as the job, even if leases are fixed by default', async () => {
     const carl = fleet.member('carl', { defaults: { watchdog: false } });
     let wasHeld: boolean | undefined;
     carl.run('09:00', async (lease) => {
@@ -134,7 +134,7 @@ describe('a tick that fires while an earlier run has not ended', () => {
     expect(waiting.map(({ value }) => value)).toEqual(['09:01 by ben', undefined, undefined]);
   });
 
-  it('is a LockReentryError where the run would wait for its own end', async () => {
+  it('throws LockReentryError if the run would wait for its own end', async () => {
     start('wait');
     const call = anna.run('09:00', () => anna.singletons.run({ ...fleet.job, tick: '09:01' }, async () => 'never'));
     await fleet.clock.advance(1_000);
@@ -142,7 +142,7 @@ describe('a tick that fires while an earlier run has not ended', () => {
   });
 });
 
-describe('options of runSingleton that cannot be right', () => {
+describe('invalid options of runSingleton', () => {
   const { job } = new Fleet();
   it.each([
     ['an empty tick', { tick: '' }],

@@ -4,7 +4,7 @@ import { replyLost } from '../../../support/world/scripted-store.js';
 import { Fleet, LEASE_MS, type Member } from '../../../support/world/singleton-fleet.js';
 import { track } from '../../../support/expect/tracked.js';
 
-describe('the shutdown of an instance', () => {
+describe('an instance that shuts down', () => {
   let fleet: Fleet;
   let anna: Member;
   let ben: Member;
@@ -18,7 +18,7 @@ describe('the shutdown of an instance', () => {
     return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   }
 
-  it('that claims a tick: it does not run there, and the lock it may have got is given back', async () => {
+  it('while it claims a tick does not run it, and returns a lock that it may have got', async () => {
     anna.tickStore.next('claim', replyLost);
     const call = anna.fire('09:00');
     await fleet.clock.advance(10);
@@ -33,7 +33,7 @@ describe('the shutdown of an instance', () => {
     expect(fleet.runs.map(({ on }) => on)).toEqual(['ben']);
   });
 
-  it('that waits for an earlier run to end: another one runs the tick in its place', async () => {
+  it('while it waits for an earlier run to end is replaced by another one', async () => {
     anna.fire('09:00', 10_000);
     await fleet.clock.advance(100);
     const cleo = fleet.member('cleo');
@@ -65,7 +65,7 @@ describe('the shutdown of an instance', () => {
     },
   );
 
-  it('that was granted a tick without its knowing gives it back before the lock: it is no rerun', async () => {
+  it('after a grant that it did not notice returns the tick before the lock: it is no rerun', async () => {
     anna.tickStore.next('claim', replyLost);
     anna.fire('09:00');
     ben.fire('09:00');
@@ -109,7 +109,7 @@ describe('the shutdown of an instance', () => {
     expect(fleet.runs).toHaveLength(1);
   });
 
-  it('aborts a run that takes longer; if that gives up, another instance runs the tick again at once', async () => {
+  it('aborts a run that takes longer; if it gives up, another instance runs the tick again at once', async () => {
     anna.run('09:00', untilLost);
     ben.fire('09:00');
     await fleet.clock.advance(1_000);

@@ -42,7 +42,7 @@ describe('a job with jitterMs', () => {
     expect(tenths.size).toBe(10);
   });
 
-  it('asks for nothing when the application shuts down meanwhile', async () => {
+  it('sends nothing if the application shuts down during the delay', async () => {
     const fleet = new Fleet({ jitterMs: SPREAD_MS });
     const [anna] = fleet.members('anna') as [Member];
     const call = anna.fire('09:00');

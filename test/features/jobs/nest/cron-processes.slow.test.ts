@@ -151,7 +151,7 @@ describe('a @SingletonCron on three processes', () => {
     expect(fleet.output).toBe('');
   });
 
-  it('lets a run end at SIGTERM, which counts: nobody runs the tick again', async () => {
+  it('lets a run end at SIGTERM, which counts: the tick does not run again', async () => {
     const options = { onCrash: 'retry', leaseMs: 5_000 } as const;
     const fleet = fleetOf({ kind: 'cron', jobLastsMs: 2_500, options, tellsAsked: true });
     await fleet.start(0, 0);

@@ -15,7 +15,7 @@ describe('the ticks that were due on a night when the clocks change', () => {
       ['America/St_Johns', '2026-11-01T00:00:00Z'],
       ['Australia/Sydney', '2026-10-03T10:00:00Z'],
     ),
-  ])('%s, after %s: those that a scheduler which ran would have fired for', async (zone, from) => {
+  ])('%s, after %s: the same as those of a scheduler that ran', async (zone, from) => {
     for (const expression of ['0 */15 * * * *', '0 30 2 * * *', '5,35 7 1-3 * * *', '0 0 * * * *', '0 30 23 * * *']) {
       const { ticks, cronTime } = scheduleOf(expression, zone);
       const to = at(from) + 14 * HOUR;
@@ -37,7 +37,7 @@ describe('the ticks that were due on a night when the clocks change', () => {
       ['Pacific/Auckland', '2026-04-04T13:00:00Z', '2026-04-04T15:00:00Z'],
       ['America/Santiago', '2026-04-05T02:00:00Z', '2026-04-05T04:00:00Z'],
     ),
-  ])('go on after the night in which cron itself goes back: %s', async (zone, begins, ends) => {
+  ])('continue after the night in which cron itself goes back: %s', async (zone, begins, ends) => {
     for (const expression of ['0 */15 * * * *', '0 45 * * * *', '*/20 * * * * *']) {
       const { ticks } = scheduleOf(expression, zone);
       const [from, to] = [at(begins) - 2 * HOUR, at(ends) + 2 * HOUR];

@@ -52,7 +52,7 @@ describe('the ticks that were due', () => {
     expect(ticks.around(at('2026-01-01T00:00:00Z'))).toEqual({ before: undefined, after: undefined });
   });
 
-  it('are counted, and the newest returned, where there are thousands: at the cost of one question an hour', async () => {
+  it('are counted, and the newest returned, if there are thousands: with one request per hour', async () => {
     const { ticks, asked } = scheduleOf('* * * * * *', 'Europe/Vienna');
     const [from, to] = [at('2026-05-05T10:20:30.500Z'), at('2026-05-08T11:40:31Z')];
     const found = await ticks.between(from, to, MOST);
@@ -90,7 +90,7 @@ describe('the ticks around a tick', () => {
     expect([iso(around.before), iso(around.after)]).toEqual([before, after]);
   });
 
-  it('cost one question for each tick, where they are asked for in turn', () => {
+  it('cost one computation for each tick, if they are requested in turn', () => {
     const { ticks, asked } = scheduleOf('*/10 * * * * *');
     ticks.around(at('2026-05-05T10:00:00Z'));
     asked.times = 0;
@@ -101,7 +101,7 @@ describe('the ticks around a tick', () => {
   });
 });
 
-describe('what a schedule says', () => {
+describe('the text of a schedule', () => {
   it.each([
     ['another expression', ['0 1 * * *', 'UTC'], ['0 2 * * *', 'UTC']],
     ['another zone', ['0 1 * * *', 'UTC'], ['0 1 * * *', 'Asia/Tokyo']],
@@ -120,7 +120,7 @@ describe('for any schedule', () => {
     .map((fields) => fields.join(' '));
   const times = fc.integer({ min: at('2026-02-01T00:00:00Z'), max: at('2026-12-31T00:00:00Z') });
 
-  it('between finds what cron fires for, one by one', async () => {
+  it('between returns the ticks of cron, one by one', async () => {
     await fc.assert(
       fc.asyncProperty(
         expressions,
@@ -138,7 +138,7 @@ describe('for any schedule', () => {
     );
   });
 
-  it('one object that many jobs ask, in any order, answers as a new one does', () => {
+  it('a shared object, in any order, answers like a new one', () => {
     fc.assert(
       fc.property(
         expressions,
@@ -160,7 +160,7 @@ describe('for any schedule', () => {
     );
   });
 
-  it('the tick before is that whose next one it is', () => {
+  it('the previous tick has this one as its next', () => {
     fc.assert(
       fc.property(expressions, times, (expression, time) => {
         const { ticks } = scheduleOf(expression);

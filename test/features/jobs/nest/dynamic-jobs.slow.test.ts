@@ -76,7 +76,7 @@ describe('jobs that are added at run time', () => {
     end = gate();
   });
 
-  it('call a locked method, which runs on one instance; deleted, they fire no more, and a run ends', async () => {
+  it('call a locked method, which runs on one instance; once deleted, they stop firing, and a run ends', async () => {
     const instances = await startTwo();
     for (const jobs of instances) jobs.addCron('import', () => jobs.locked());
     await eventually(() => expect(instances.every(({ calls }) => calls > 0)).toBe(true));

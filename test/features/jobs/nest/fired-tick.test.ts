@@ -49,7 +49,7 @@ describe('the tick a job fires for', () => {
     expect(tickAt(expression, at(due) + lateMs)).toBe(due);
   });
 
-  it('is the last one where it fires so late that others have passed', () => {
+  it('is the last one if it fires so late that others have passed', () => {
     expect(tickAt('* * * * * *', at('2026-05-05T10:00:07.300Z'))).toBe('2026-05-05T10:00:07Z');
     expect(tickAt('0 * * * * *', at('2026-05-05T10:07:59Z'))).toBe('2026-05-05T10:07:00Z');
   });
@@ -75,7 +75,7 @@ describe('the tick a job fires for, in its time zone', () => {
   });
 });
 
-describe('the tick a job fires for, where the clocks change', () => {
+describe('the tick a job fires for, when the clocks change', () => {
   /** When `cron` fires between two times, by its own account. */
   function firings(cronTime: CronTime, timeZone: string, from: string, to: string): number[] {
     const times: number[] = [];
@@ -93,7 +93,7 @@ describe('the tick a job fires for, where the clocks change', () => {
     ['America/New_York', '2026-03-08T06:10:00Z', '2026-03-08T09:00:00Z'],
     ['America/New_York', '2026-11-01T04:10:00Z', '2026-11-01T08:00:00Z'],
     ['Australia/Sydney', '2026-10-03T14:10:00Z', '2026-10-03T18:00:00Z'],
-  ])('%s, after %s: is what cron fired for, each one once', (timeZone, from, to) => {
+  ])('%s, after %s: is the one that cron fired for, each once', (timeZone, from, to) => {
     for (const expression of ['0 */15 * * * *', '0 0 * * * *', '30 */7 * * * *']) {
       const cronTime = new CronTime(expression, timeZone);
       const times = firings(cronTime, timeZone, from, to);
@@ -102,7 +102,7 @@ describe('the tick a job fires for, where the clocks change', () => {
     }
   });
 
-  it('is one for a daily job in the hour that is left out, and in the hour that comes twice', () => {
+  it('is one for a daily job in the hour that is skipped, and in the hour that is repeated', () => {
     const daily = '0 30 2 * * *';
     expect(tickAt(daily, at('2026-03-29T01:00:00.003Z'), 'Europe/Berlin')).toBe('2026-03-29T01:00:00Z');
     expect(tickAt(daily, at('2026-10-25T00:30:00.003Z'), 'Europe/Berlin')).toBe('2026-10-25T00:30:00Z');
@@ -112,7 +112,7 @@ describe('the tick a job fires for, where the clocks change', () => {
     ['Europe/Vienna', '0 30 2 * * *', '2026-10-25T00:30:00Z', '2026-10-25T01:30:00Z'],
     ['Europe/Vienna', '* * 2 * * *', '2026-10-25T00:59:59Z', '2026-10-25T01:30:07Z'],
     ['America/New_York', '0 30 1 * * *', '2026-11-01T05:30:00Z', '2026-11-01T06:30:00Z'],
-  ])('is no second one where an instance starts within the hour that comes twice: %s, %s', (zone, cron, due, again) => {
+  ])('is no second one if an instance starts within the repeated hour: %s, %s', (zone, cron, due, again) => {
     const cronTime = new CronTime(cron, zone);
     // An instance that starts just before it fires for it.
     expect(cronTime.getNextDateFrom(new Date(at(again) - SECOND), zone).toMillis()).toBe(at(again));
@@ -123,7 +123,7 @@ describe('the tick a job fires for, where the clocks change', () => {
     ['Australia/Sydney', '2026-04-04T16:00:00.003Z'],
     ['Australia/Sydney', '2026-04-04T16:20:00.003Z'],
     ['Australia/Lord_Howe', '2026-04-04T15:00:00.003Z'],
-  ])('is found where cron itself goes back and forth: %s, %s', (timeZone, iso) => {
+  ])('is found if cron itself goes back and forth: %s, %s', (timeZone, iso) => {
     const now = at(iso);
     const cronTime = new CronTime('0 */15 * * * *', timeZone);
     // 4.4 takes the hour that comes twice for the one before, in some zones.
@@ -140,7 +140,7 @@ describe('a job that fires once', () => {
   it.each([
     ['a Date', new Date(due)],
     ['a DateTime of luxon', new CronTime(new Date(due), 'Asia/Tokyo').source],
-  ])('fires for its very time, to the millisecond: %s', (_, source) => {
+  ])('fires for its exact time, to the millisecond: %s', (_, source) => {
     // Called by hand, it may even be long before.
     for (const now of [due - DAY, due - 5, due, due + 5, due + DAY]) {
       const { tick } = cronTickAt(new CronTime(source as Date), now, resolveJobOptions({}, 'a test', TICK_OPTIONS));

@@ -11,7 +11,7 @@ describe('three processes', () => {
   const redis = useRedis();
   const fleetOf = useJobFleets(() => redis().url);
 
-  it('run a @SingletonInterval about once per interval, and go on when the runner dies', async () => {
+  it('run a @SingletonInterval about once per interval, and continue when the runner dies', async () => {
     const everyMs = 500;
     const fleet = fleetOf({ kind: 'interval', everyMs, jobLastsMs: 20, options: { leaseMs: 1_000 } });
     await fleet.start(0, 0, 0);

@@ -37,7 +37,7 @@ describe('a decorated job on a date', () => {
     ['a Date', (ms: number) => new Date(ms)],
     ['a DateTime of the luxon of cron', (ms: number) => new CronTime(new Date(ms)).source as DateTime],
     ['a DateTime of another luxon', (ms: number) => DateTime.fromMillis(ms, { zone: 'Asia/Tokyo' })],
-  ])('runs where the date has passed when its timer looks again: %s', async (_, dateOf) => {
+  ])('runs if the date has passed when its timer fires: %s', async (_, dateOf) => {
     let now = Date.now();
     const due = now + 3_600_000;
     // Blocks the process for 3 ms between two readings of the clock.
@@ -52,7 +52,7 @@ describe('a decorated job on a date', () => {
     expect(job.isActive).toBe(false);
   });
 
-  it('runs where the date passes while the application starts, once in each class that inherits it', async () => {
+  it('runs if the date passes while the application starts, once in each class that inherits it', async () => {
     let now = Date.now();
     jest.spyOn(Date, 'now').mockImplementation(() => now);
     const due = new Date(now + 3_600_000);
@@ -66,7 +66,7 @@ describe('a decorated job on a date', () => {
     await eventually(() => expect(ran).toEqual(['ran', 'ran']));
   });
 
-  it('that is over when the application starts is refused, with the job, the method and the date', async () => {
+  it('in the past is refused when the application starts, with the job, the method and the date', async () => {
     const date = new Date('2020-01-01T00:00:00Z');
     const error = await rejection(boot(jobsAt(date, { name: 'once' })));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
@@ -77,7 +77,7 @@ describe('a decorated job on a date', () => {
     await start({ imports: [inMemory()], providers: [jobsAt(date, {})] });
   });
 
-  it('does not start while it is disabled, and takes no initialDelay', async () => {
+  it('does not start while it is disabled, and accepts no initialDelay', async () => {
     const date = new Date(Date.now() + 3_600_000);
     const registry = await boot(jobsAt(date, { name: 'off', disabled: true }));
     expect(registry.getCronJob('off').isActive).toBe(false);
@@ -86,7 +86,7 @@ describe('a decorated job on a date', () => {
     );
   });
 
-  it('leaves other jobs of the registry as they are', async () => {
+  it('does not affect other jobs of the registry', async () => {
     const registry = await boot(jobsAt(new Date(Date.now() + 3_600_000), {}));
     const { CronJob } = await import('cron');
     const past = new CronJob(new Date(0), () => {});
@@ -96,7 +96,7 @@ describe('a decorated job on a date', () => {
   });
 });
 
-describe('a schedule that cannot be right', () => {
+describe('an invalid schedule', () => {
   const define = (cronTime: unknown, options: SingletonCronOptions = {}) => {
     class Jobs {
       @SingletonCron(cronTime as string, options)

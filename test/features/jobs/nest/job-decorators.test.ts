@@ -169,7 +169,7 @@ describe('a job whose method a decorator below did not run', () => {
   it.each<[string, { onBusy: 'skip' | (() => undefined) }]>([
     ["@DistributedLock with onBusy: 'skip'", { onBusy: 'skip' }],
     ['@DistributedLock with a function as onBusy', { onBusy: () => undefined }],
-  ])('is told as an error where %s skips it', async (name, options) => {
+  ])('is reported as an error if %s skips it', async (name, options) => {
     let ran = 0;
     class Jobs {
       @SingletonCron(YEARLY, { name: 'mails' })
@@ -187,7 +187,7 @@ describe('a job whose method a decorator below did not run', () => {
     expect([ran, ...outcomes]).toEqual([1, 'error', 'ok']);
   });
 
-  it('has run where a decorator in between has tried again, and where another method was skipped', async () => {
+  it('has run if a decorator in between has retried, and if another method was skipped', async () => {
     const done: string[] = [];
     const release: (() => Promise<unknown>)[] = [];
     const Again: MethodDecorator = (_target, _key, descriptor) => {
@@ -276,7 +276,7 @@ describe('a job that overrides a job', () => {
     ]);
   });
 
-  it('and calls itself asks for a tick; what it started may call super after the run, which does too', async () => {
+  it('and calls itself requests a tick; work that it started may call super after the run, which does too', async () => {
     let late: (() => Promise<unknown>) | undefined;
     class Base {
       @SingletonTimeout(0)

@@ -92,14 +92,14 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
 
   const madeBy = (provide: string, jobs: Type) => ({ provide, useFactory: () => new jobs() as object });
 
-  it('is one where two tokens stand for one object', async () => {
+  it('is one if two tokens share one object', async () => {
     const object = new Unnamed();
     await boot({ providers: [Unnamed, { provide: 'alias', useExisting: Unnamed }] });
     const { app } = await boot({ providers: ['one', 'two'].map((provide) => ({ provide, useValue: object })) });
     expect(app.get('one')).toBe(app.get('two'));
   });
 
-  it('is none of an object for each request: Nest schedules nothing', async () => {
+  it('does not exist for request-scoped objects: Nest schedules nothing', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class OfRequest {
       @decorate({ name: 'of request' })
@@ -109,7 +109,7 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     expect(log.at('warn').filter((line) => line.startsWith('Cannot register'))).toHaveLength(2);
   });
 
-  describe('is none of an object that depends on a request', () => {
+  describe('is not created for an object that depends on a request', () => {
     @Injectable()
     class Visitor {
       constructor(@Inject(REQUEST) readonly request: unknown) {}
@@ -142,7 +142,7 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     });
   });
 
-  it('is another one in each subclass, where it has no name', async () => {
+  it('is another one in each subclass, without a name', async () => {
     class Monthly extends Unnamed {}
     class Weekly extends Unnamed {}
     const { log } = await boot({ providers: [Unnamed, Monthly, Weekly] });
@@ -155,7 +155,7 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     expect((await rejection(boot({ providers: [Monthly, Weekly] }))).message).toContain('Two objects');
   });
 
-  it('of a mixin needs a name: mixin() calls the class something else in each process', async () => {
+  it('of a mixin needs a name, because mixin() names the class differently in each process', async () => {
     const declaring = (): Type => {
       class Jobs {
         @decorate({})
@@ -171,7 +171,7 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     }
   });
 
-  it('needs no name where a class is written with a name like those of mixin()', async () => {
+  it('needs no name if a class has a written name like those of mixin()', async () => {
     class nightlyreportofoneday {
       @decorate({})
       async run(): Promise<void> {}
@@ -199,7 +199,7 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
 describe('two methods with one job name', () => {
   const start = useApps();
 
-  it('are refused with what it means, also where the scheduler is imported first', async () => {
+  it('are refused with an explanation, even if the scheduler is imported first', async () => {
     class Reports {
       @SingletonCron(YEARLY, { name: 'nightly' })
       async one(): Promise<void> {}

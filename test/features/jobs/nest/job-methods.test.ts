@@ -42,7 +42,7 @@ describe('the method of a singleton job', () => {
     ['SingletonCron', (options: never) => SingletonCron(YEARLY, options)],
     ['SingletonInterval', (options: never) => SingletonInterval(200, options)],
     ['SingletonTimeout', (options: never) => SingletonTimeout(200, options)],
-  ])('has options that are an object, or is refused when the class is defined: %s', (_, decorate) => {
+  ])('accepts an object as options, and is refused when the class is defined otherwise: %s', (_, decorate) => {
     for (const options of [null, 'nightly', 5]) {
       const define = () => {
         class Jobs {
@@ -56,7 +56,7 @@ describe('the method of a singleton job', () => {
     }
   });
 
-  it('looks as before to who reflects on it, and decorators work above and below', async () => {
+  it('looks unchanged to reflection, and decorators work above and below', async () => {
     const ran: string[] = [];
     @Injectable()
     class Jobs {
@@ -92,7 +92,7 @@ describe('the method of a singleton job', () => {
     expect(log.at('error')).toEqual([]);
   });
 
-  it('keeps its metadata where the decorator of the scheduler replaces the method, as under Sentry', async () => {
+  it('keeps its metadata if the decorator of the scheduler replaces the method, as under Sentry', async () => {
     class Jobs {
       readonly runs: string[] = [];
 
@@ -110,7 +110,7 @@ describe('the method of a singleton job', () => {
     expect((await rejection(startJobs(Jobs))).message).toContain('Two singleton jobs are called "report"');
   });
 
-  it('gets its job, its tick, and the lease that it works under', async () => {
+  it('receives its job, its tick, and its lease', async () => {
     const dueAt = new Date(Math.floor(Date.now() / 1_000) * 1_000);
     const runs: SingletonRun[] = [];
     class Jobs {
@@ -129,7 +129,7 @@ describe('the method of a singleton job', () => {
     expect(runs[0]!.lease.resource).toBe('cron:report');
   });
 
-  it('called by hand counts as the tick that was due last: it runs once', async () => {
+  it('called manually counts as the tick that was due last: it runs once', async () => {
     const now = new Date();
     class Jobs {
       runs = 0;
@@ -146,7 +146,7 @@ describe('the method of a singleton job', () => {
     expect(jobs.runs).toBe(1);
   });
 
-  it('called by hand long after the tick that was due last does not run: that tick may have run and be forgotten', async () => {
+  it('called manually long after the tick that was due last does not run: that tick may have run and be forgotten', async () => {
     class Jobs {
       @SingletonCron(YEARLY, { name: 'yearly' })
       async yearly(): Promise<string | undefined> {
@@ -184,7 +184,7 @@ describe('the method of a singleton job', () => {
     expect((await rejection(boot)).message).toContain('import RedisLockModule.forRoot(');
   });
 
-  it('is registered nowhere on a request-scoped provider: Nest warns', async () => {
+  it('is not registered on a request-scoped provider: Nest warns', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class Jobs {
       @SingletonCron(EVERY_SECOND)
@@ -296,7 +296,7 @@ describe('two singleton jobs of one name', () => {
     expect(error.message).toContain('Two singleton jobs are called "nightly". The second one is Draws.interval');
   });
 
-  it('are refused before Redis is waited for', async () => {
+  it('are refused before waiting for Redis', async () => {
     class Draws {
       @SingletonInterval(60_000, { name: 'nightly' })
       async interval(): Promise<void> {}
@@ -312,7 +312,7 @@ describe('two singleton jobs of one name', () => {
     await eventually(() => expect(log.at('warn')).toEqual([expect.stringContaining('not connected to Redis')]));
   });
 
-  it('are refused at boot where two classes are called alike', async () => {
+  it('are refused at boot if two classes have the same name', async () => {
     const twin = (): new () => object => {
       class Twins {
         @SingletonCron(YEARLY)
@@ -326,7 +326,7 @@ describe('two singleton jobs of one name', () => {
   it.each([
     ['behind it', (job: new () => object, plain: new () => object) => [job, plain]],
     ['before it', (job: new () => object, plain: new () => object) => [plain, job]],
-  ])('are refused at boot where one is a plain @Cron %s: both methods are named', async (_, order) => {
+  ])('are refused at boot if one is a plain @Cron %s: both methods are named', async (_, order) => {
     class Plain {
       @Cron(YEARLY, { name: 'nightly' })
       async sum(): Promise<void> {}
@@ -338,7 +338,7 @@ describe('two singleton jobs of one name', () => {
     );
   });
 
-  it('are no matter where the scheduler tells them apart: a job and an interval', async () => {
+  it('are allowed if the scheduler distinguishes them: a job and an interval', async () => {
     class Plain {
       @Interval('nightly', 60_000)
       sum(): void {}
@@ -347,7 +347,7 @@ describe('two singleton jobs of one name', () => {
     expect(log.at('error')).toEqual([]);
   });
 
-  it('are no matter where one is a plain @Cron without a name, or nothing but the class is the same', async () => {
+  it('are allowed if one is a plain @Cron without a name, or only the class is the same', async () => {
     class Plain {
       @Cron(YEARLY)
       async cron(): Promise<void> {}

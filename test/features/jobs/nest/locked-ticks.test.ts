@@ -34,7 +34,7 @@ describe('a lock on a method that @nestjs/schedule calls', () => {
     return log.at('warn');
   };
 
-  it('is a warning, which names the method, what is wrong and the decorator to use', async () => {
+  it('causes a warning, which names the method, the problem and the decorator to use', async () => {
     expect(await warnings(Reports, {})).toEqual([
       'Reports.nightly has @Cron and @DistributedLock: every instance runs each tick, and the lock only makes them take ' +
         'turns. To run each tick on one instance, use @SingletonCron of nestjs-redis-lock/schedule in place of both. To ' +
@@ -54,11 +54,11 @@ describe('a lock on a method that @nestjs/schedule calls', () => {
   it.each<[string, ScheduleModuleOptions | undefined, number]>([
     ['the ScheduleModule is not imported', undefined, 0],
     ['cron jobs are switched off', { cronJobs: false }, 2],
-  ])('is no warning where nothing calls it: %s', async (_, scheduling, count) => {
+  ])('causes no warning if nothing calls it: %s', async (_, scheduling, count) => {
     expect(await warnings(Reports, scheduling)).toHaveLength(count);
   });
 
-  it('is no warning where it runs once: onBusy "skip" with a minHoldMs, a leader, or a singleton job', async () => {
+  it('causes no warning if it runs once: onBusy "skip" with a minHoldMs, a leader, or a singleton job', async () => {
     @Injectable()
     class Right {
       @Cron(YEARLY)
@@ -89,7 +89,7 @@ describe('a lock on a method that @nestjs/schedule calls', () => {
     expect(await warnings(Right, {})).toEqual([]);
   });
 
-  it('is a warning for a subclass, by the name of the class that has the method, unless that one is overridden', async () => {
+  it('causes a warning for a subclass, by the name of the class that has the method, unless that one is overridden', async () => {
     @Injectable()
     class Sub extends Reports {
       override async prices(): Promise<void> {}

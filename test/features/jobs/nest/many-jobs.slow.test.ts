@@ -90,7 +90,7 @@ describe('many jobs that are due at one second', () => {
     },
   );
 
-  it('cost a few questions together when they are added', async () => {
+  it('cost a few requests together when they are added', async () => {
     const ask = jest.spyOn(CronTime.prototype, 'getNextDateFrom');
     await startApp('added', dailyIn(600_000).cron);
     expect(ask.mock.calls.length).toBeLessThan(8);

@@ -25,7 +25,7 @@ describe('singleton jobs that the scheduler does not run', () => {
   const start = useApps();
   const billing = () => inMemory({ service: 'billing' });
 
-  it('are a warning where ScheduleModule is not imported, one for each lock service', async () => {
+  it('cause a warning if ScheduleModule is not imported, one for each lock service', async () => {
     const { log } = await start({ imports: [inMemory(), billing()], providers: [Reports, Nightly] });
     expect(log.lines.filter(({ level }) => level === 'warn')).toEqual([
       {
@@ -45,7 +45,7 @@ describe('singleton jobs that the scheduler does not run', () => {
     ]);
   });
 
-  it('are no warning with it, wherever it is imported, nor without a job', async () => {
+  it('cause no warning with it, wherever it is imported, nor without a job', async () => {
     @Module({ imports: [ScheduleModule.forRootAsync({ useFactory: async () => ({}) })] })
     class Elsewhere {}
     const imports = [inMemory(), billing()];
@@ -63,7 +63,7 @@ describe('singleton jobs that the scheduler does not run', () => {
       { cronJobs: false, timeouts: false },
       ['cronJobs: false, so the singleton job "Reports.yearly"', 'timeouts: false, so the singleton job "once"'],
     ],
-  ])('are said where it is meant: ScheduleModule with %j', async (options, expected) => {
+  ])('are logged if it is intended: ScheduleModule with %j', async (options, expected) => {
     const { log } = await start({ imports: [ScheduleModule.forRoot(options), inMemory()], providers: [Reports] });
     const lines = log.at('log').filter((line) => line.startsWith('ScheduleModule has'));
     expect(lines).toEqual(expected.map((text) => `ScheduleModule has ${text} will not be scheduled here.`));

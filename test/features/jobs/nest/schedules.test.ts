@@ -45,7 +45,7 @@ describe('a @SingletonCron in two applications', () => {
     return { log, ticks, registry: app.get(SchedulerRegistry) };
   }
 
-  it('fires once for the fleet at the time of its zone, its offset, or its date, and at another time that it is given', async () => {
+  it('fires once for the fleet at the time of its zone, its offset, or its date, and at a new time', async () => {
     const first = inAWhile();
     const date = new Date(first.getTime() + 123);
     const ran: string[] = [];
@@ -106,7 +106,7 @@ describe('a @SingletonCron in two applications', () => {
     expect(apps.flatMap(({ log }) => [...log.at('error'), ...log.at('warn')])).toEqual([]);
   });
 
-  it('does not fire where it is disabled or stopped, and fires where it is started again', async () => {
+  it('does not fire if it is disabled or stopped, and fires if it is started again', async () => {
     class Jobs {
       @SingletonCron('* * * * * *', { name: 'off', disabled: true })
       async off(): Promise<void> {}
@@ -154,13 +154,13 @@ describe('singleton jobs without a name', () => {
     return log.at('warn').filter((line) => line.includes('no name'));
   }
 
-  it('are a warning, once for an application, where others may be called alike: with the default keyPrefix', async () => {
+  it('cause a warning, once for an application, if others may have the same name: with the default keyPrefix', async () => {
     expect(await warnings(undefined)).toEqual([
       expect.stringMatching(/^A singleton job has no name: "Reports\.yearly"\. .* name, or .* keyPrefix of its own\.$/),
     ]);
   });
 
-  it('are none with a keyPrefix of its own, or without a Redis', async () => {
+  it('cause none with a keyPrefix of its own, or without a Redis', async () => {
     expect(await warnings('shop')).toEqual([]);
     expect(await warnings(undefined, 'memory:')).toEqual([]);
   });

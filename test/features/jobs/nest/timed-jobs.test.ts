@@ -3,7 +3,7 @@ import { SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-r
 import { eventually } from '../../../support/expect/eventually.js';
 import { inMemory, useApps } from '../../../nest/nest-apps.js';
 
-describe('an interval or a time-out with a name before its milliseconds', () => {
+describe('an interval or a timeout with a name before its milliseconds', () => {
   const start = useApps();
 
   it('is a job of that name for the scheduler and the fleet, as in @nestjs/schedule', async () => {

@@ -49,7 +49,7 @@ class Jobs {
   }
 }
 
-describe('a tick that cannot be claimed, because Redis is away', () => {
+describe('a tick that cannot be claimed, because Redis is unreachable', () => {
   const start = useApps();
 
   beforeEach(() => void seen.splice(0));

@@ -6,7 +6,7 @@ import { useRedis } from '../../../support/redis/redis-server.js';
 
 const MINUTE_MS = 60_000;
 
-describe('what the record of a job costs', () => {
+describe('the record of a job costs', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);
@@ -89,7 +89,7 @@ describe('what the record of a job costs', () => {
   it.each([
     [47, 'weekly UTC'],
     [49, 'hourly UTC'],
-  ])('after %i hours, in which only instances of another release asked, the schedule %s', async (hours, known) => {
+  ])('after %i hours with requests of another release only, the schedule %s', async (hours, known) => {
     const { with: runs, jobs } = await open();
     const now = Date.now();
     await jobs.register([{ resource: 'cron:report', schedule: 'weekly UTC', next: now + 168 * 60 * MINUTE_MS }]);
@@ -99,7 +99,7 @@ describe('what the record of a job costs', () => {
     expect((await jobs.look(['cron:report'], 1))[0]).toMatchObject({ schedule: known, runs: [{ outcome: 'ok' }] });
   });
 
-  it('every key but an endless pause ends by itself, a week after the next tick at the soonest', async () => {
+  it('every key but an endless pause expires, a week after the next tick at the earliest', async () => {
     const { with: runs, jobs } = await open();
     const next = Date.now() + 30 * 24 * 60 * MINUTE_MS;
     const plan = { schedule: 'monthly UTC', next };

@@ -11,7 +11,7 @@ import { useRedis } from '../../../support/redis/redis-server.js';
 const MINUTE_MS = 60_000;
 const WELL = ['one', 'two', 'three'];
 
-describe('of many jobs that are looked at together, one that Redis refuses', () => {
+describe('one of many jobs, which Redis refuses', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useInstances(() => redis().url);
@@ -46,7 +46,7 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
 
   const onThisOne = (jobs: readonly string[]) => jobs.map((job): [string, Redis] => [job, admin()]);
 
-  it('because another program has written its key, is told by its name, and the others are looked at', async () => {
+  it('because another program has written its key, is reported by its name, and the others are checked', async () => {
     await admin().set('lock:{cron:wrong}:job', 'of another program');
     const warnings = await watch([...WELL, 'wrong']);
     await expectToldOf(warnings, 'wrong', /WRONGTYPE/, onThisOne(WELL));
@@ -59,7 +59,7 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
     await expectToldOf(warnings, 'wrong', /NOPERM|key/, onThisOne(WELL));
   });
 
-  it('alone, because it was added later, does not stop the looks at ticks of the others', async () => {
+  it('alone, because it was added later, does not stop the checks of the others', async () => {
     await admin().set('lock:{cron:late}:job', 'of another program');
     const warnings: string[] = [];
     const told: string[] = [];
@@ -83,7 +83,7 @@ describe('of many jobs that are looked at together, one that Redis refuses', () 
     await eventually(() => expect([...new Set(told)].sort()).toEqual([...WELL].sort()));
   });
 
-  it('because the primary of its slot is away', async () => {
+  it('because the primary of its slot is unreachable', async () => {
     await using cluster = await RedisCluster.start({ args: ['--cluster-require-full-coverage', 'no'] });
     const nodeOf = (job: string) => cluster.nodes[Math.floor((slotOf(`lock:{cron:${job}}`) * 3) / SLOTS)]!;
     const jobs = Array.from({ length: 20 }, (_, index) => `job-${index}`);

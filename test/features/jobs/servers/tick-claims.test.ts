@@ -25,7 +25,7 @@ describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
 
   const TICK = { resource: 'cron:report', tick: 'now' };
 
-  it('takes a claim that was given back for the same tick, though it is the last one by now', async () => {
+  it('accept a claim that was returned for the same tick, though it is the last one by now', async () => {
     const due = { at: Date.now(), earlyMs: 20_000, lateMs: 30_000 };
     expect(await claims.exchange(TICK, { owner: 'a/1', to: 'a/1 x', claimTtlMs: KEEP_MS, due, isJudged: true })).toBe(
       'a/1 x',
@@ -37,12 +37,12 @@ describe.each(['Redis', 'memory'])('claims of ticks in %s', (where) => {
     );
   });
 
-  it('knows a rerun for one when its claim was given back', async () => {
+  it('recognize a rerun when its claim was returned', async () => {
     await claims.exchange(TICK, { owner: 'a/1', to: 'a/1 x reruns', claimTtlMs: KEEP_MS });
     expect(await claims.exchange(TICK, { owner: 'a/1', drop: 'a/1 x reruns' })).toBe('returned reruns');
   });
 
-  it('takes no claim for one that was given back, whatever the instance is called', async () => {
+  it('take no claim for a returned one, whatever the name of the instance', async () => {
     await claims.exchange(TICK, {
       owner: 'returned-goods-7/x/1',
       to: 'returned-goods-7/x/1 runs',

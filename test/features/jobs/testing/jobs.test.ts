@@ -112,7 +112,7 @@ describe.each(['manual', 'real'] as const)('jobs.tick, with the %s clock', (cloc
 });
 
 describe('jobs.tick', () => {
-  it('fires the times of the schedule, one after the other, and says what each application did', async () => {
+  it('fires the times of the schedule, one after the other, and reports the outcome of each application', async () => {
     const modules = [await start(), await start()];
     const { jobs } = testLocks(modules[0]!);
     const tick = '2031-05-06T03:00:00.000Z';
@@ -127,7 +127,7 @@ describe('jobs.tick', () => {
     ]);
   });
 
-  it('is run by none while the job is paused, or an earlier run has not ended', async () => {
+  it('runs none while the job is paused, or an earlier run has not ended', async () => {
     const modules = [await start(), await start()];
     const { jobs } = testLocks(modules[0]!);
     const operator = modules[1]!.get(SingletonJobs);
@@ -176,7 +176,7 @@ describe('jobs.tick', () => {
 });
 
 describe('jobs.run', () => {
-  it('resolves to what the method returned, also undefined, and runs the next tick each time', async () => {
+  it('resolves to the result of the method, even undefined, and runs the next tick each time', async () => {
     const module = await start();
     const { jobs } = testLocks(module);
     expect(await jobs.run('nightly')).toBe('nightly 2031-05-06T03:00:00.000Z');
@@ -204,7 +204,7 @@ describe('jobs.run', () => {
     expect(runsOf([modules[1]!])).toHaveLength(1);
   });
 
-  it('runs a tick as after a crash, where the job is retried', async () => {
+  it('runs a tick as after a crash, if the job is retried', async () => {
     const module = await start();
     const { jobs } = testLocks(module);
     const tick = '2031-05-06T04:00:00.000Z';
@@ -237,7 +237,7 @@ describe('jobs.run', () => {
     ]);
   });
 
-  it('says what is wrong with a name, an option or an application', async () => {
+  it('reports an invalid name, option or application', async () => {
     const module = await start();
     const { jobs } = testLocks(module);
     await expect(jobs.run('nigthly')).rejects.toMatchObject({
@@ -262,7 +262,7 @@ describe('jobs.run', () => {
     await expect(testLocks(early).jobs.run('nightly')).rejects.toMatchObject({ message: /Call app\.init\(\) first/ });
   });
 
-  it('says which lock service has the job', async () => {
+  it('reports which lock service has the job', async () => {
     const imports = [RedisLockTestingModule.forRoot({ fleet: 'two' }), billing({ fleet: 'two' })];
     const module = await Test.createTestingModule({ imports, providers: [Reports] }).compile();
     started.push(await module.init());
@@ -273,7 +273,7 @@ describe('jobs.run', () => {
     expect(await testLocks(module).jobs.run('nightly')).toMatch(/^nightly /);
   });
 
-  it('takes the time of a tick in any form', async () => {
+  it('accepts the time of a tick in any form', async () => {
     const module = await start();
     const { jobs } = testLocks(module);
     expect(await jobs.run('nightly', { tick: '2031-05-06T05:00:00+02:00' })).toBe('nightly 2031-05-06T03:00:00.000Z');

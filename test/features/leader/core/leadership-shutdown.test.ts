@@ -51,7 +51,7 @@ describe('when the application of a candidate shuts down', () => {
     expect(eventsOf(a, 'lost')).toEqual([]);
   });
 
-  it('work that hangs holds the lease until it expires: nobody else leads while it may still run', async () => {
+  it('hanging work holds the lease until it expires: no other instance leads while it may still run', async () => {
     const leader = stand(a);
     const next = stand(b);
     await settle();
@@ -81,7 +81,7 @@ describe('when the application of a candidate shuts down', () => {
     },
   );
 
-  it('a campaign that begins after it is over before it has begun', async () => {
+  it('a campaign that begins after the shutdown ends immediately', async () => {
     await a.locks.shutdown(0);
     const late = stand(a);
     expect(late.isLeader()).toBe(false);

@@ -57,7 +57,7 @@ describe('a campaign', () => {
   });
 
   describe('whose leader loses its lease', () => {
-    it('is demoted with the loss as its reason, no later than the next one is elected, and stands again', async () => {
+    it('is demoted with the loss as its reason, before the next one is elected, and runs again', async () => {
       const story: unknown[] = [];
       const leader = stand(a, {
         onElected: ({ fencingToken }) => void story.push(fencingToken),
@@ -90,7 +90,7 @@ describe('a campaign', () => {
       expect(leader.isLeader()).toBe(true);
     });
 
-    it('is not elected again before its callbacks have ended: those of two terms never overlap', async () => {
+    it('is not elected again before its callbacks have ended: callbacks of two terms never overlap', async () => {
       const cleanedUp = gate();
       const elected: Term[] = [];
       const leader = stand(a, { onElected: (term) => void elected.push(term), onDemoted: () => cleanedUp.opened });
@@ -105,7 +105,7 @@ describe('a campaign', () => {
       expect(leader.isLeader()).toBe(true);
     });
 
-    it('while it steps down: somebody else may lead, so it waits no longer', async () => {
+    it('while it steps down: another instance may lead, so it waits no longer', async () => {
       const leader = stand(a);
       await settle();
       track(leader.run(() => new Promise(() => {})));
@@ -119,7 +119,7 @@ describe('a campaign', () => {
   });
 
   describe('whose leader resigns', () => {
-    it('tells it first, then waits for callbacks and work, and then lets the next one in', async () => {
+    it('notifies it first, then waits for callbacks and work, and then lets the next one in', async () => {
       const story: string[] = [];
       const [workEnds, cleanedUp, loopEnds] = [gate(), gate(), gate()];
       const leader = stand(a, {
@@ -181,7 +181,7 @@ describe('a campaign', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('and Redis does not answer: it is not the leader here, and the observers hear of the release', async () => {
+    it('and Redis does not answer: it does not lead here, and the observers receive the release', async () => {
       const leader = stand(a);
       await settle();
       a.store.fates.release = lostOnTheWay;
@@ -205,7 +205,7 @@ describe('a campaign', () => {
     });
   });
 
-  describe('that Redis', () => {
+  describe('when Redis', () => {
     it('refuses is retried, with pauses that grow to half a minute, and reported each time', async () => {
       a.store.fates.acquire = failing('refused', 'NOPERM');
       const leader = stand(a);
@@ -220,7 +220,7 @@ describe('a campaign', () => {
       expect(leader.isLeader()).toBe(true);
     });
 
-    it('does not answer is retried silently', async () => {
+    it('does not answer is retried without a report', async () => {
       a.store.all(lostOnTheWay);
       const leader = stand(a);
       await world.clock.advance(10 * 60_000);
@@ -232,7 +232,7 @@ describe('a campaign', () => {
   });
 
   describe('with callbacks', () => {
-    it('that throw: the observers are told, and nothing else happens', async () => {
+    it('that throw: the observers are notified, and nothing else happens', async () => {
       const leader = stand(a, {
         onElected: () => {
           throw new Error('elected');
@@ -249,7 +249,7 @@ describe('a campaign', () => {
       expect(world.server.isEmpty).toBe(true);
     });
 
-    it('runs them in the context of the term, and of nothing that its caller held', async () => {
+    it('runs them in the context of the term, without the locks of its caller', async () => {
       const seen: unknown[] = [];
       const look = (): unknown => seen.push([a.locks.current()?.resource, a.locks.current('order') === undefined]);
       await a.locks.using('order', undefined, async () => {
@@ -262,7 +262,7 @@ describe('a campaign', () => {
     });
   });
 
-  describe('of one instance that is asked for twice', () => {
+  describe('that one instance requests twice', () => {
     it('is one candidate; a later caller gets the current term', async () => {
       const story: string[] = [];
       const first = stand(a, {
@@ -285,7 +285,7 @@ describe('a campaign', () => {
   });
 
   describe('with work', () => {
-    it('does it on the leader only, with the term as the lease of its context', async () => {
+    it('runs it on the leader only, with the term as the lease of its context', async () => {
       const [leader, candidate] = [stand(a), stand(b)];
       await settle();
       const seen = await leader.run((term) => {

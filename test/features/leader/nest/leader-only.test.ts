@@ -91,7 +91,7 @@ describe('@LeaderOnly', () => {
     expect(first.log.lines).toContainEqual({ level: 'log', context: 'RedisLock', message: 'Leads "mailer".' });
   });
 
-  it('is logged once, for all leaderships; what each candidate waits for, only on debug', async () => {
+  it('is logged once, for all leaderships; waits of candidates only on debug', async () => {
     @Injectable()
     class Many implements OnApplicationBootstrap {
       constructor(readonly locks: RedisLockService) {}
@@ -128,7 +128,7 @@ describe('@LeaderOnly', () => {
     ]);
   });
 
-  it('shares the candidate with campaign(): its callbacks speak of the methods too', async () => {
+  it('shares the candidate with campaign(), whose callbacks apply to the methods too', async () => {
     const { locks, mailer } = await startMailer();
     const leadership = locks.campaign('mailer', { onElected: () => story.push('elected') });
     await leadership.whenElected();
@@ -142,7 +142,7 @@ describe('@LeaderOnly', () => {
     expect(story).toEqual(['elected']);
   });
 
-  it('logs who leads, and the callbacks that fail', async () => {
+  it('logs the leader, and failing callbacks', async () => {
     const { locks, log } = await startMailer();
     const leadership = locks.campaign('mailer', { onElected: () => Promise.reject(new Error('of the callback')) });
     await eventually(() => expect(log.at('error')).toHaveLength(1));
@@ -157,7 +157,7 @@ describe('@LeaderOnly', () => {
     ]);
   });
 
-  it("passes the method's errors through, and may take an ordinary lock of the same name", async () => {
+  it('rethrows errors of the method, and may take an ordinary lock of the same name', async () => {
     const { locks, mailer } = await startMailer();
     await locks.leadership('mailer')!.whenElected();
     expect((await rejection(mailer.fail())).message).toBe('of the method');
@@ -200,7 +200,7 @@ describe('@LeaderOnly', () => {
 describe('@LeaderOnly in applications of all kinds', () => {
   const start = useApps();
 
-  it('in request-scoped and transient providers: the candidate stands from the start', async () => {
+  it('in request-scoped and transient providers: the candidate runs from the start', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class OfRequest {
       constructor(@Inject(REQUEST) private readonly request: { url: string }) {}
@@ -245,7 +245,7 @@ describe('@LeaderOnly in applications of all kinds', () => {
     await testing.close();
   });
 
-  it('with a mock in place of the service, which has what is called', async () => {
+  it('with a mock in place of the service, which has the called methods', async () => {
     const campaign = (name: string) => ({
       resource: name,
       run: (work: (term: unknown) => unknown) => work({ fencingToken: 7 }),
@@ -288,7 +288,7 @@ describe('@LeaderOnly in applications of all kinds', () => {
     expect([await app.get(Both).one(), await app.get(Both).other()]).toEqual([undefined, 'other']);
   });
 
-  it('with different leases for one name: the application does not boot, and says which methods', async () => {
+  it('with different leases for one name: the application does not boot, and names the methods', async () => {
     @Injectable()
     class Other {
       @LeaderOnly({ name: 'mailer', leaseMs: 3_000 })

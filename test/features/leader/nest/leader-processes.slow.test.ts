@@ -43,7 +43,7 @@ describe('processes that campaign for one leadership', () => {
     return reigns;
   };
 
-  it('kill -9 of the leader: another one leads when its lease is over', async () => {
+  it('kill -9 of the leader: another one leads when its lease has expired', async () => {
     const { all, leader, others } = await scene({ leaseMs: 1_500, others: 2 });
     const before = (await leader.ask('reigns')).at(-1)!;
     await leader.end('SIGKILL');
@@ -56,7 +56,7 @@ describe('processes that campaign for one leadership', () => {
     expect(reigns[0]!.from).toBeGreaterThan(before.to);
   });
 
-  it('SIGSTOP of the leader: it never sees itself lead after another one was elected', async () => {
+  it('SIGSTOP of the leader: it never believes to lead after another one was elected', async () => {
     const { all, leader, others } = await scene({ leaseMs: 700 });
     leader.child.kill('SIGSTOP');
     await others[0]!.untilLeads();
@@ -69,7 +69,7 @@ describe('processes that campaign for one leadership', () => {
     await leader.untilLeads(); // it has campaigned again by itself
   });
 
-  it('that stop in the middle of a line of code: the next line knows', async () => {
+  it('that stop in the middle of a line of code: the next line notices', async () => {
     const { all, leader, others } = await scene({ leaseMs: 700 });
     const answer = leader.ask('stop');
     await others[0]!.untilLeads();
@@ -85,7 +85,7 @@ describe('processes that campaign for one leadership', () => {
     await others[0]!.untilLeads(1_250 + GRACE_MS);
   });
 
-  it('that close end by themselves, the leader and the candidate: no campaign keeps them alive', async () => {
+  it('that close exit by themselves, the leader and the candidate: no campaign keeps them alive', async () => {
     const { leader, others } = await scene({});
     for (const one of [...others, leader]) {
       await one.ask('close');

@@ -69,7 +69,7 @@ describe('once', () => {
     expect(b.instance.events.map(({ type }) => type)).toEqual(['onceReturned', 'onceReturned', 'onceReturned']);
   });
 
-  it('gives all calls of a process the result of the first one, which asks alone', async () => {
+  it('returns the result of the first call to all calls of a process, with one request', async () => {
     const { work, end } = working();
     const calls = Array.from({ length: 1_000 }, () => a.run(work));
     await settle();
@@ -92,7 +92,7 @@ describe('once', () => {
     expect(a.results.sent).toEqual(['read', 'claim', 'keep']);
   });
 
-  it('gives waiting processes the result at once, none after another', async () => {
+  it('returns the result to waiting processes at once, none after another', async () => {
     const others = ['c', 'd', 'e'].map((name) => world.process(name));
     const { work, end } = working();
     const first = a.run(work);
@@ -107,7 +107,7 @@ describe('once', () => {
     await expectNothingLeft();
   });
 
-  it('gives each call an object of its own, as it was kept: also the one that did the work', async () => {
+  it('returns to each call an object of its own, as it was kept, even to the one that did the work', async () => {
     const work = async () => ({ at: new Date(0), left: undefined });
     const results = await Promise.all([a.run<unknown>(work), a.run<unknown>(work)]);
     results.push(await b.run<unknown>(work));
@@ -124,7 +124,7 @@ describe('once', () => {
     expect(runs).toBe(1);
   });
 
-  it('takes serialize and parse for results that are no JSON', async () => {
+  it('uses serialize and parse for results that are no JSON', async () => {
     const options = {
       serialize: (big: bigint) => big.toString(36),
       parse: (text: string) => BigInt(parseInt(text, 36)),
@@ -135,7 +135,7 @@ describe('once', () => {
   });
 
   describe('work that throws', () => {
-    it('keeps nothing, and gives the waiting calls of its process the same error', async () => {
+    it('keeps nothing, and rejects the waiting calls of its process with the same error', async () => {
       const error = new Error('no database');
       const end = gate();
       const work = () => end.opened.then(() => Promise.reject(error));
@@ -188,7 +188,7 @@ describe('once', () => {
       expect(waiting.value).toBe(1);
     });
 
-    it('finds the newer result kept when it comes back, and stores none', async () => {
+    it('finds the newer result kept when it resumes, and stores none', async () => {
       const { work, end } = working();
       const lost = rejection<LeaseLostError>(a.run(work, { leaseMs: 1_000 }));
       await settle();
@@ -230,7 +230,7 @@ describe('once', () => {
       expect(world.result).toBeUndefined();
     });
 
-    it('is found by the command that stores the result, which then stores nothing', async () => {
+    it('is detected by the command that stores the result, which then stores nothing', async () => {
       const failed = await rejection(
         a.run(async () => {
           world.server.lose('once:report:7');
@@ -241,7 +241,7 @@ describe('once', () => {
       expect([world.result, a.results.sent.at(-1)]).toEqual([undefined, 'keep']);
     });
 
-    it('makes a call claim again if it learns of its grant after the lease', async () => {
+    it('makes a call claim again if its grant arrives after the lease', async () => {
       const answer = gate();
       a.results.next('claim', repliedWhen(answer.opened));
       const call = track(a.run(count, { leaseMs: 200 }));
@@ -254,8 +254,8 @@ describe('once', () => {
     });
   });
 
-  describe('commands without an answer', () => {
-    it('asks again for a read, and for a claim that may have been executed', async () => {
+  describe('commands without a reply', () => {
+    it('are repeated for a read, and for a claim that may have been executed', async () => {
       a.results.next('read', failing('notExecuted'), brokenAfter);
       a.results.next('claim', brokenAfter);
       const call = track(a.run(count));
@@ -265,7 +265,7 @@ describe('once', () => {
       await expectNothingLeft();
     });
 
-    it('gives up after unavailableMs, and all calls of the process with it', async () => {
+    it('fail after unavailableMs, together with all calls of the process', async () => {
       a.results.fates.claim = replyLost;
       const calls = [a.run(count), a.run(count), a.run(count)].map((call) => track(call));
       await world.clock.advance(3_100);
@@ -278,13 +278,13 @@ describe('once', () => {
       await expectNothingLeft();
     });
 
-    it('fails at once where the store refuses', async () => {
+    it('fail at once if the store refuses', async () => {
       a.results.next('claim', failing('refused', 'NOPERM'));
       expect(await rejection(a.run(count))).toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'once:report:7' });
       await expectNothingLeft();
     });
 
-    it('returns the result where the answer of the last command is lost, and stores it', async () => {
+    it('return the result if the last reply is lost, and store it', async () => {
       a.results.next('keep', brokenAfter);
       const call = track(a.run(count));
       await world.clock.advance(1_000);
@@ -294,7 +294,7 @@ describe('once', () => {
       await expectNothingLeft();
     });
 
-    it('stores the result later where the last command did not arrive', async () => {
+    it('store the result later if the last command did not arrive', async () => {
       a.results.next('keep', failing('unknown'));
       expect(await a.run(count)).toBe(1);
       await world.clock.advance(1_000);
@@ -326,7 +326,7 @@ describe('once', () => {
       expect(call.error).toMatchObject({ resource: 'once:report:7', waitedMs: 500, group: 'report' });
     });
 
-    it.each(['a', 'b'])('fails at once with waitMs 0, in process %s, and says who works', async (name) => {
+    it.each(['a', 'b'])('fails at once with waitMs 0, in process %s, and names the runner', async (name) => {
       const error = await rejection<LockBusyError>((name === 'a' ? a : b).run(count, { waitMs: 0 }));
       expect(error.code).toBe('LOCK_BUSY');
       expect(error.holders).toMatchObject([{ instanceId: 'a' }]);
@@ -433,7 +433,7 @@ describe('once', () => {
     });
   });
 
-  it('says so where serialize and parse do not fit each other', async () => {
+  it('reports serialize and parse that do not match', async () => {
     const options = {
       serialize: () => 'x',
       parse: () => {
@@ -487,7 +487,7 @@ describe('once', () => {
       await expectNothingLeft();
     });
 
-    it('is not shared past by a later call of the process that works', async () => {
+    it('keeps a later call of the same process from sharing the running work', async () => {
       const { work, end } = working();
       const before = a.run(work);
       await settle();
@@ -498,7 +498,7 @@ describe('once', () => {
       expect([await before, await after]).toEqual([1, 2]);
     });
 
-    it('leaves nothing for ever where the work of that time dies', async () => {
+    it('leaves nothing behind forever if the running work dies', async () => {
       void a.run(() => new Promise<never>(() => {}));
       await settle();
       await a.once.forget('report:7');
@@ -508,7 +508,7 @@ describe('once', () => {
     });
   });
 
-  describe('bad input', () => {
+  describe('invalid input', () => {
     it.each<[string, unknown, object]>([
       ['key', 'report:7', { resultTtlMs: 0 }],
       ['key', 'report:7', {}],

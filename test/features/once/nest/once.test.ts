@@ -59,7 +59,7 @@ describe('@Once', () => {
     return { log, app, one: app.get(Reports), locks: app.get(RedisLockService) };
   };
 
-  it('runs the method once for all calls with the key, under the lock of that', async () => {
+  it('runs the method once for all calls with the key, under its lock', async () => {
     const { one } = await reports();
     const calls = await Promise.all([one.all(), one.all(), one.all()]);
     expect(new Set([...calls, await one.all()])).toEqual(new Set(['run 1 under once:all']));
@@ -76,7 +76,7 @@ describe('@Once', () => {
     expect(await one.one('7')).toEqual({ id: '7', run: 3 });
   });
 
-  it('passes errors of the method through, and keeps none', async () => {
+  it('rethrows errors of the method, and keeps none', async () => {
     const { one } = await reports();
     expect(await rejection(one.fail())).toEqual(new Error('run 1'));
     expect(await rejection(one.fail())).toEqual(new Error('run 2'));
@@ -93,7 +93,7 @@ describe('@Once', () => {
     expect(seen.sort()).toEqual(['Reports.one hit', 'Reports.one run', 'Reports.one wait']);
   });
 
-  it('logs once that a result is too large to be kept', async () => {
+  it('logs once that a result is too large to keep', async () => {
     const { one, log } = await reports();
     expect([await one.large(), await one.large()]).toEqual(['1 is large', '2 is large']);
     const lines = log.lines.filter(({ message }) => message.includes('not kept'));
@@ -171,7 +171,7 @@ describe('@Once', () => {
     expect(define).toThrow(InvalidLockOptionsError);
   });
 
-  it('refuses what a key function makes of a missing value, at the call', async () => {
+  it('refuses a key with a missing value, at the call', async () => {
     class Loose {
       @Once({ key: (id?: string) => `report:${id}`, resultTtlMs: 60_000 })
       async run(_id?: string): Promise<void> {}
@@ -180,7 +180,7 @@ describe('@Once', () => {
     expect(await rejection(app.get(Loose).run())).toBeInstanceOf(InvalidResourceError);
   });
 
-  it('needs an object that Nest has made, or bindLocks', async () => {
+  it('needs an object that Nest has created, or bindLocks', async () => {
     const made = new Reports(passThroughLocks());
     expect(await rejection(made.one('7'))).toBeInstanceOf(LockModuleMissingError);
     bindLocks(made, passThroughLocks());
@@ -213,7 +213,7 @@ describe('once in a test of an application', () => {
     expect(await second.reports.one('7')).toMatchObject({ run: 2 });
   });
 
-  it('loses its lease where the test wants, and then keeps nothing', async () => {
+  it('loses its lease on request of the test, and then keeps nothing', async () => {
     const { testing, locks } = await application();
     const service = testing.get(RedisLockService);
     const work = async () => {
@@ -227,7 +227,7 @@ describe('once in a test of an application', () => {
     expect(await service.once('a', { resultTtlMs: 1_000 }, () => 'again')).toBe('again');
   });
 
-  it('fails where the test lets the command fail that takes the lock', async () => {
+  it('fails if the test lets the command fail that takes the lock', async () => {
     const { testing, locks } = await application();
     const service = testing.get(RedisLockService);
     locks.failNext('acquire', 'refused', 'once:a');

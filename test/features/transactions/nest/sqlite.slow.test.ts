@@ -68,13 +68,13 @@ describe('a lock and a transaction of a database', () => {
     expect([shop.heldAtTheEnd, left(), await shop.isFree()]).toEqual([[true], 0, true]);
   });
 
-  it('the lock inside is held until the COMMIT where its release waits for it', async () => {
+  it('the lock inside is held until the COMMIT if its release waits for it', async () => {
     const shop = await open({ transactions: scope });
     await scope.run(() => shop.transaction(() => shop.sellInside()));
     expect([shop.heldAtTheEnd, left(), await shop.isFree()]).toEqual([[true], 0, true]);
   });
 
-  it('and until the ROLLBACK, also where a constraint of the database asks for it', async () => {
+  it('and until the ROLLBACK, even if a constraint of the database causes it', async () => {
     const shop = await open({ transactions: scope });
     const sellTwo = scope.run(() =>
       shop.transaction(async () => {

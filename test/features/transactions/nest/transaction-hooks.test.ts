@@ -33,7 +33,7 @@ describe('typeormTransactional', () => {
     expect(hooks.current()).toBe(hooks.current());
   });
 
-  it('tells the transactions of one query runner apart, which SQLite uses for all of them', async () => {
+  it('distinguishes the transactions of one query runner, which SQLite uses for all of them', async () => {
     const source = { manager: { queryRunner: { isTransactionActive: true } } };
     const ends: (() => void)[] = [];
     const hooks = typeormTransactional({
@@ -60,7 +60,7 @@ describe('TransactionScope', () => {
     });
   });
 
-  it('follows an adapter: a transaction of its own each, and a nested one belongs to the outer one', async () => {
+  it('follows an adapter: each has a transaction of its own, and a nested one belongs to the outer one', async () => {
     type Work = () => Promise<unknown>;
     class Adapter {
       readonly #isolation = 'serializable';

@@ -124,7 +124,7 @@ describe('a @Transactional() around a lock', () => {
       expect(app.get(Shop)).toBeDefined();
     });
 
-    it('is right where the release waits for the transaction', async () => {
+    it('is correct if the release waits for the transaction', async () => {
       const transactions = new TransactionScope();
       const inScope = (work: () => Promise<unknown>) => transactions.run(() => TRANSACTION(work));
       const Shop = shopWith(transactional(WITH_TEXT[library]!, inScope), DistributedLock('stock'));
@@ -151,7 +151,7 @@ describe('a @Transactional() around a lock', () => {
       }
     });
 
-    it('refuses it with hooks that know nothing of the transaction', async () => {
+    it('refuses it with hooks that do not know the transaction', async () => {
       const Shop = shopWith(transactional(WITH_FRAME[library]!), DistributedLock('stock'));
       const { app } = await start({
         imports: [inMemory({ transactions: new TransactionScope() })],
@@ -164,7 +164,7 @@ describe('a @Transactional() around a lock', () => {
       );
     });
 
-    it('lets it pass where @LockHandler holds the lock already, outside of the transaction', async () => {
+    it('accepts it if @LockHandler holds the lock already, outside of the transaction', async () => {
       const Shop = shopWith(
         Get('pay'),
         LockHandler('stock'),
@@ -194,7 +194,7 @@ describe('a @Transactional() around a lock', () => {
     });
   });
 
-  it('a wrapper that is not known is left alone', async () => {
+  it('an unknown wrapper is ignored', async () => {
     const unknown = codeOf(
       '/app/x.js',
       `return new Proxy(original, { apply: (_, self, args) => original.apply(self, args) })`,

@@ -37,14 +37,14 @@ describe('waitUntilFree', () => {
     expect(world.server.isEmpty).toBe(true);
   };
 
-  it('resolves at once where the resource is free, with one question', async () => {
+  it('resolves at once if the resource is free, with one request', async () => {
     await wait();
     await wait({ waitMs: 0 });
     expect(b.store.commands).toHaveLength(2);
     await expectNothingLeft();
   });
 
-  it('resolves when the holder releases: by the message, without another question', async () => {
+  it('resolves when the holder releases: by the message, without another request', async () => {
     const lease = await a.locks.acquire('stock');
     const waiting = track(wait());
     await settle();
@@ -57,7 +57,7 @@ describe('waitUntilFree', () => {
   });
 
   describe('a message', () => {
-    it('is heeded where it comes before the answer', async () => {
+    it('is accepted before the reply', async () => {
       const lease = await a.locks.acquire('stock');
       const answer = gate();
       b.store.next('watch', repliedWhen(answer.opened));
@@ -76,7 +76,7 @@ describe('waitUntilFree', () => {
       await expectNothingLeft();
     });
 
-    it('that is forged is no reason to end, and not even to ask', async () => {
+    it('that is forged neither ends the wait nor causes a request', async () => {
       const lease = await a.locks.acquire('stock');
       const waiting = track(wait());
       await settle();
@@ -91,7 +91,7 @@ describe('waitUntilFree', () => {
       expect(waiting.state).toBe('fulfilled');
     });
 
-    it('of a time before the call is no answer to it: it may be held again since', async () => {
+    it('from before the call is ignored: the resource may be held again', async () => {
       const lease = await a.locks.acquire('stock');
       const early = track(wait());
       await settle();
@@ -113,7 +113,7 @@ describe('waitUntilFree', () => {
     });
   });
 
-  it('is not ended by an old message, however many questions later it is sent again', async () => {
+  it('is not ended by an old message, however many requests later it is repeated', async () => {
     const lease = await a.locks.acquire('stock');
     b.store.isDeaf = true;
     const first = track(wait({ waitMs: Infinity }));
@@ -136,7 +136,7 @@ describe('waitUntilFree', () => {
     expect([first.state, second.state]).toEqual(['fulfilled', 'pending']);
   });
 
-  it('detects a dead holder when its lease expires, even if that is in a moment', async () => {
+  it('detects a dead holder when its lease expires, even if that is soon', async () => {
     await a.locks.acquire('stock', { leaseMs: 5_000, watchdog: false });
     const waiting = track(wait());
     await world.clock.advance(4_990);
@@ -169,7 +169,7 @@ describe('waitUntilFree', () => {
     await expectNothingLeft();
   });
 
-  it('looks at once for a call that comes later, but not for each: the lease may have ended meanwhile', async () => {
+  it('asks at once for a later call, but not for each: the lease may have ended in between', async () => {
     await world.instance('dead').locks.acquire('stock', { leaseMs: 60_000, watchdog: false });
     const first = track(wait());
     await world.clock.advance(500);
@@ -195,7 +195,7 @@ describe('waitUntilFree', () => {
   it.each([
     ['the reply is lost', replyLost],
     ['Redis refuses for the moment', failing('notExecuted')],
-  ])('asks again where %s', async (_what, fate) => {
+  ])('asks again if %s', async (_what, fate) => {
     const lease = await a.locks.acquire('stock');
     b.store.next('watch', fate, fate);
     const waiting = track(wait());
@@ -207,7 +207,7 @@ describe('waitUntilFree', () => {
     await expectNothingLeft();
   });
 
-  it('asks at once when the connection is new', async () => {
+  it('asks at once on a new connection', async () => {
     const lease = await a.locks.acquire('stock');
     b.store.isDeaf = true;
     const waiting = track(wait());
@@ -218,7 +218,7 @@ describe('waitUntilFree', () => {
     expect(waiting.state).toBe('fulfilled');
   });
 
-  it('does not take an answer that is older than the call', async () => {
+  it('ignores a reply that is older than the call', async () => {
     const answer = gate();
     b.store.next('watch', repliedWhen(answer.opened));
     const early = track(wait());
@@ -235,7 +235,7 @@ describe('waitUntilFree', () => {
   });
 
   describe('ends with', () => {
-    it('LockTimeoutError when waitMs is over, and ends its watch in the store', async () => {
+    it('LockTimeoutError after waitMs, and ends its watch in the store', async () => {
       const lease = await a.locks.acquire('stock');
       const waiting = track(wait({ waitMs: 300 }));
       await world.clock.advance(300);
@@ -248,7 +248,7 @@ describe('waitUntilFree', () => {
       await expectNothingLeft();
     });
 
-    it('LockUnavailableError where Redis does not answer at the end, and where it refuses', async () => {
+    it('LockUnavailableError if Redis does not answer at the end, and if it refuses', async () => {
       const lease = await a.locks.acquire('stock');
       b.store.fates.watch = lostOnTheWay;
       const silent = track(wait({ waitMs: 1_500 }));
@@ -307,7 +307,7 @@ describe('waitUntilFree', () => {
       await expectNothingLeft();
     });
 
-    it('the same for one call, while the others go on', async () => {
+    it('the same for one call, while the others continue', async () => {
       const lease = await a.locks.acquire('stock');
       const controller = new AbortController();
       const [brief, stopped, patient] = [
@@ -350,7 +350,7 @@ describe('waitUntilFree', () => {
       });
     });
 
-    it('a call waits for what another context of the process holds, and for what it has lost', async () => {
+    it('a call waits for a resource that another context of the process holds, or that it has lost itself', async () => {
       const lease = await b.locks.acquire('stock');
       const waiting = track(wait());
       await settle();
@@ -388,7 +388,7 @@ describe('waitUntilFree', () => {
     expect(b.store.commands).toEqual([]);
   });
 
-  it('says of several names what they would mean, and the ways out', async () => {
+  it('explains the meaning of several names, and the alternatives', async () => {
     const { message } = await rejection(b.locks.watches.waitUntilFree(['a', 'b']));
     expect(message).toContain('Promise.all()');
     expect(message).toContain('acquire them');

@@ -101,7 +101,7 @@ function lookAtEachStepOf(store: LockStore, look: () => void): void {
   }
 }
 
-it('waitUntilFree ends when the resource was free meanwhile, never without, and leaves nothing, whatever happens', async () => {
+it('waitUntilFree ends if the resource was free during the wait, never otherwise, and leaves nothing behind', async () => {
   const { plans, resolved, inVain } = await simulateWaits(RESOURCE);
   expect(resolved).toBeGreaterThan(plans / 2);
   expect(inVain).toBeGreaterThan(plans / 4);

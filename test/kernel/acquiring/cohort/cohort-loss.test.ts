@@ -57,7 +57,7 @@ describe('a store lease that several leases of a process share', () => {
     expect(eventsOf(a, 'lost')).toHaveLength(1);
   });
 
-  it('does not bring a reply back to life that comes after the last lease was released', async () => {
+  it('is not revived by a reply that arrives after the last lease was released', async () => {
     const first = await acquire();
     const arrival = gate();
     a.store.next('renew', executedWhen(arrival.opened));
@@ -69,7 +69,7 @@ describe('a store lease that several leases of a process share', () => {
   });
 
   describe('that is lost', () => {
-    it('is not passed on: the next call asks for a lock of its own', async () => {
+    it('is not passed on: the next call acquires a lock of its own', async () => {
       const first = await acquire();
       const waiting = wait();
       a.store.fates.renew = lostOnTheWay;
@@ -83,7 +83,7 @@ describe('a store lease that several leases of a process share', () => {
       expect(waiting.value.fencingToken).toBeGreaterThan(first.fencingToken);
     });
 
-    it('frees the lock in the store with its release, where a late renewal had kept it', async () => {
+    it('frees the lock in the store on release, if a late renewal had kept it', async () => {
       const first = await acquire();
       const waiting = wait();
       const reply = gate();

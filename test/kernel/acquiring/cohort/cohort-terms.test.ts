@@ -15,7 +15,7 @@ describe('passing a lease on inside the process', () => {
   const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
   const wait = (options: LockOptions) => track(a.locks.acquire('stock', { waitMs: Infinity, ...options }));
 
-  describe('is not done', () => {
+  describe('does not happen', () => {
     const plain: LockOptions = { leaseMs: 3_000 };
 
     it.each<[string, LockOptions, LockOptions]>([
@@ -26,7 +26,7 @@ describe('passing a lease on inside the process', () => {
       ['for a lease with maxHoldMs', plain, { ...plain, maxHoldMs: 60_000 }],
       ['by a lease with maxHoldMs', { ...plain, maxHoldMs: 60_000 }, plain],
       ['between fixed leases', { ...plain, watchdog: false }, { ...plain, watchdog: false }],
-    ])('%s: that is rotated', async (_, one, other) => {
+    ])('%s: the lease is rotated', async (_, one, other) => {
       const first = await a.locks.acquire('stock', one);
       const second = wait(other);
       await first.release();
@@ -46,7 +46,7 @@ describe('passing a lease on inside the process', () => {
       expect(second.value.remainingMs()).toBe(3_000 - 32);
     });
 
-    it('to one who polls: he does not stand in line', async () => {
+    it('to a caller that polls, because it is not in line', async () => {
       const first = await a.locks.acquire('stock');
       const polling = track(a.locks.acquire('stock', { retry: { next: () => 5 } }));
       await settle();
@@ -57,7 +57,7 @@ describe('passing a lease on inside the process', () => {
     });
   });
 
-  it('works for reentrant leases: the next one has entered once, and may enter again', async () => {
+  it('works for reentrant leases: the next one starts with one entry, and may enter again', async () => {
     const held = gate();
     const work = track(
       a.locks.using('stock', { mode: 'reentrant' }, () =>

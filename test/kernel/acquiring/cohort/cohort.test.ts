@@ -48,7 +48,7 @@ describe('passing a lease on inside the process', () => {
     expect(tokens[0]! % 32).toBe(0);
   });
 
-  it('tells the observers of each leaseFactory, release, and no loss', async () => {
+  it('reports each acquisition and release to the observers, and no loss', async () => {
     const tokens = await run(5);
     expect(eventsOf(a, 'acquired').map(({ fencingToken }) => fencingToken)).toEqual(tokens);
     expect(eventsOf(a, 'released').map(({ fencingToken }) => fencingToken)).toEqual(tokens);
@@ -56,7 +56,7 @@ describe('passing a lease on inside the process', () => {
     expect(a.events).toHaveLength(14);
   });
 
-  it('leaves the lease before as released: it is not held, and its signal does not abort', async () => {
+  it('ends the previous lease as released: it is not held, and its signal does not abort', async () => {
     const first = await a.locks.acquire('stock');
     const { signal } = first;
     wait(1);
@@ -70,7 +70,7 @@ describe('passing a lease on inside the process', () => {
     expect(verbs(a)).toEqual(['acquire']);
   });
 
-  it('passes over those who have given up', async () => {
+  it('skips callers that have given up', async () => {
     const first = await a.locks.acquire('stock');
     const controller = new AbortController();
     const [second] = wait(1, { signal: controller.signal });
@@ -88,7 +88,7 @@ describe('passing a lease on inside the process', () => {
     it.each<[string, LockOptions, number]>([
       ['after 31 more leases', {}, 31],
       ['after each lease with strictOrder', { strictOrder: true }, 0],
-    ])('%s: then it is rotated, once', async (_, options, passedOn) => {
+    ])('%s: the lease is then rotated, once', async (_, options, passedOn) => {
       const tokens = await run(passedOn + 2, options);
       expect(verbs(a)).toEqual(['acquire', 'rotate', 'release']);
       expect(tokens[passedOn]).toBe(tokens[0]! + passedOn);
@@ -99,7 +99,7 @@ describe('passing a lease on inside the process', () => {
     it.each([
       [false, true],
       [true, false],
-    ])('after the first lease where one of the two is in strict order: %j, %j', async (one, other) => {
+    ])('after the first lease if one of the two is in strict order: %j, %j', async (one, other) => {
       const first = await a.locks.acquire('stock', { strictOrder: one });
       const [second] = wait(1, { strictOrder: other });
       await first.release();

@@ -39,7 +39,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     expect(world.clock.timers).toBe(0);
   }
 
-  it('is answered for both: one is released, the other one has the lock', async () => {
+  it('gets a reply for both: one is released, the other one has the lock', async () => {
     const first = await acquire(a);
     const waiting = track(acquire(a));
     await first.release();
@@ -51,7 +51,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     await leaves(waiting.value);
   });
 
-  it('puts the next in line behind those who wait elsewhere, and asks no more until it is told', async () => {
+  it('queues the next in line behind waiters of other processes, and waits for a message', async () => {
     const first = await acquire(a);
     const own = track(acquire(a));
     const other = track(acquire(b));
@@ -66,7 +66,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     await leaves(own.value);
   });
 
-  it('is a release also where the store is not certain of the second part, which is asked for again', async () => {
+  it('counts as a release even if the store is uncertain about the second part, which is requested again', async () => {
     const doubted: Fate = async (execute) => {
       const reply = await execute();
       return { ...reply, next: new LockStoreError('unknown', 'no replica has it') };
@@ -94,11 +94,11 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     await leaves(waiting.value);
   });
 
-  describe('that is not answered', () => {
+  describe('without a reply', () => {
     it.each<[string, Fate]>([
       ['because its reply is lost', replyLost],
       ['because it is lost itself', lostOnTheWay],
-    ])('%s, is a release that failed, and is sent again until it is', async (_, fate) => {
+    ])('%s, is a failed release, and is repeated until it succeeds', async (_, fate) => {
       const first = await acquire(a);
       const waiting = track(acquire(a));
       a.store.next('rotate', fate, fate);
@@ -117,7 +117,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
       await leaves(waiting.value);
     });
 
-    it('because the connection broke, likewise, and at once', async () => {
+    it('is repeated at once if the connection broke', async () => {
       const first = await acquire(a);
       const waiting = track(acquire(a));
       a.store.next('rotate', failing('unknown'));
@@ -128,7 +128,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
       await leaves(waiting.value);
     });
 
-    it('because it is refused, fails the next call too, and the one after it asks anew', async () => {
+    it('fails the next call too if it is refused, and the call after it starts again', async () => {
       const first = await acquire(a);
       const line = [track(acquire(a)), track(acquire(a))];
       a.store.next('rotate', failing('refused', 'NOPERM'));
@@ -163,7 +163,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     it.each([
       ['executed', repliedWhen],
       ['not executed yet', executedWhen],
-    ])('leaves it to the one behind him who wants it on the same terms (%s)', async (_, fate) => {
+    ])('leaves the lock to the call behind it with the same terms (%s)', async (_, fate) => {
       const third = await abandon({}, fate);
       expect(third!.value.isHeld()).toBe(true);
       expect(verbs(a)).toEqual(['acquire', 'rotate']);
@@ -173,7 +173,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     it.each([
       ['executed', repliedWhen],
       ['not executed yet', executedWhen],
-    ])('is withdrawn where the one behind him has other terms, who asks anew (%s)', async (_, fate) => {
+    ])('is withdrawn if the call behind it has other terms, and that call asks again (%s)', async (_, fate) => {
       const third = await abandon({ leaseMs: 5_000 }, fate);
       const { next } = a.store.sent('rotate')[0]!;
       expect(a.store.sent('release').map(({ owner }) => owner)).toContain(next);
@@ -186,7 +186,7 @@ describe('a rotation: release, and acquire for the next in line, in one command'
     it.each([
       ['executed', repliedWhen],
       ['not executed yet', executedWhen],
-    ])('is withdrawn where nobody is behind him (%s)', async (_, fate) => {
+    ])('is withdrawn if no call is behind it (%s)', async (_, fate) => {
       await abandon(undefined, fate);
       expect(a.store.sent('release')[0]!.owner).toBe(a.store.sent('rotate')[0]!.next);
       await leaves();

@@ -33,7 +33,7 @@ async function runUnder(lease: Lease, code: string, killAfterMs = 1_000) {
   return { ...end, notes };
 }
 
-it('a command is not started where the lease has ended before', async () => {
+it('a command is not started if the lease has ended before', async () => {
   const code = `require('fs').writeFileSync(${JSON.stringify(join(folder, 'ran'))}, '')`;
   await expect(
     runUnder(
@@ -44,7 +44,7 @@ it('a command is not started where the lease has ended before', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-it('a command gets SIGTERM while its lease still stands, and SIGKILL when that ends', async () => {
+it('a command gets SIGTERM while its lease is still valid, and SIGKILL when that ends', async () => {
   const endsAt = performance.now() + 6_000;
   let killedAt = 0;
   const code = `process.on('SIGTERM', () => {}); ${RUNS_ON}`;
@@ -57,7 +57,7 @@ it('a command gets SIGTERM while its lease still stands, and SIGKILL when that e
   expect(notes).toEqual([expect.stringMatching(/"unit" ends in .*, and could not be renewed.*SIGTERM/)]);
 });
 
-it('a command that was ended while this process stood still is lost, although the lease is renewed since', async () => {
+it('a command that ended while this process was blocked is lost, although the lease is renewed since', async () => {
   let looks = 0;
   const { notes, ...end } = await runUnder(
     // Leaves little time before the command starts.
@@ -75,7 +75,7 @@ it('a command that was ended while this process stood still is lost, although th
   ]);
 });
 
-it('a command is ended that began only when its time was over: this process stood still while it started it', async () => {
+it('a command that was started only after its lease had ended is stopped, because this process was blocked', async () => {
   let looks = 0;
   const lease = {
     ...leaseWith(() => (++looks === 1 ? 60_100 : 90_000)),

@@ -68,7 +68,7 @@ it('the entry point of a container migrates once, and then starts each applicati
   expect(readFileSync(migrations, 'utf8')).toBe('prisma migrate deploy\n');
 });
 
-it('the entry point starts no application where the migration fails', async () => {
+it('the entry point starts no application if the migration fails', async () => {
   const entryPoint = writeExecutable('docker-entrypoint.sh', [blockOf('sh', '#!/bin/sh')]);
   const env = { RELEASE: '1.4.3', MIGRATION_ENDS: '7' };
   await expect(run([entryPoint, 'echo', 'the application starts'], env)).resolves.toEqual({ code: 7, stdout: '' });
@@ -87,7 +87,7 @@ it('the init container of Kubernetes migrates once', async () => {
   expect(readFileSync(migrations, 'utf8')).toBe('prisma migrate deploy\n');
 });
 
-it('the one line of the beginning works in a shell', async () => {
+it('the first one-line example works in a shell', async () => {
   const line = blockOf('sh', 'npx nestjs-redis-lock exec');
   await expect(run(['sh', '-c', line], { RELEASE: '1.5.0' })).resolves.toMatchObject({ code: 0 });
   expect(readFileSync(migrations, 'utf8')).toBe('prisma migrate deploy\n');

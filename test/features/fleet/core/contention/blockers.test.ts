@@ -6,8 +6,8 @@ import { runs } from '../../../../support/simulation/runs.js';
 
 const REPORT: HolderKey = { group: 'NightlyReport.run' };
 
-describe('who has waited for whom', () => {
-  it('adds up the waits of a pair, and puts the longest first', () => {
+describe('the waits between groups', () => {
+  it('add up for each pair, the longest first', () => {
     const blockers = new Blockers();
     blockers.add('Orders.pay', [[{ group: 'Orders.pay' }, 40]]);
     for (let call = 0; call < 41; call++) blockers.add('Orders.pay', [[REPORT, 78]]);
@@ -20,7 +20,7 @@ describe('who has waited for whom', () => {
     ]);
   });
 
-  it('names the process of a holder whose group is not known', () => {
+  it('name the process of a holder whose group is unknown', () => {
     const blockers = new Blockers();
     blockers.add('Orders.pay', [[{ group: '_unknown', instanceId: 'shop-2:77' }, 5]]);
     blockers.add('Orders.pay', [[{ group: '_unknown' }, 1]]);
@@ -32,7 +32,7 @@ describe('who has waited for whom', () => {
     ]);
   });
 
-  it('counts a call once for a group, however many of its holders it has waited for', () => {
+  it('count a call once for a group, however many of its holders it has waited for', () => {
     const blockers = new Blockers();
     blockers.add('a', [
       [{ group: '_unknown', instanceId: 'x' }, 5],
@@ -45,7 +45,7 @@ describe('who has waited for whom', () => {
     ]);
   });
 
-  it('escapes hostile names', () => {
+  it('have hostile names escaped', () => {
     const blockers = new Blockers();
     blockers.add('<b>\u202e', [[{ group: '_unknown', instanceId: 'a\nb' }, 1]]);
     expect(blockers.top(1)[0]!.text).toBe(
@@ -53,7 +53,7 @@ describe('who has waited for whom', () => {
     );
   });
 
-  it('leaves room for the groups of this process, whatever other processes call theirs', () => {
+  it('leave room for the groups of this process, whatever names other processes use', () => {
     const blockers = new Blockers();
     for (let index = 0; index < 500; index++) blockers.add('a', [[{ group: `theirs ${index}`, isForeign: true }, 1]]);
     for (let index = 0; index < 100; index++) blockers.add('a', [[{ group: `ours ${index}` }, 1]]);
@@ -65,7 +65,7 @@ describe('who has waited for whom', () => {
     ]);
   });
 
-  it('tells 200 groups and 200 unknown processes apart, whatever comes, and loses no time', () => {
+  it('distinguish 200 groups and 200 unknown processes, and lose no time', () => {
     const name = fc.string({ maxLength: 3, unit: anyCharacter });
     const holder = fc.oneof(
       fc.record({ group: name }),
@@ -92,12 +92,12 @@ describe('who has waited for whom', () => {
   });
 });
 
-describe('the times of one resource that is waited for', () => {
+describe('the wait times of one resource', () => {
   const A: HolderKey = { group: 'A' };
   const B: HolderKey = { group: 'B' };
   const UNKNOWN: HolderKey = { group: '_unknown' };
 
-  it('shares a wait among those who held it meanwhile', () => {
+  it('are shared among its holders in that time', () => {
     const line = new WaitTimeline();
     line.heldBy([A], 100);
     line.heldBy([B], 150);
@@ -108,13 +108,13 @@ describe('the times of one resource that is waited for', () => {
     expect(line.share(155, 160)).toEqual([[B, 5]]);
   });
 
-  it('counts the time before the first answer for the holder that it names', () => {
+  it('count for the holder in the first reply, even before it', () => {
     const line = new WaitTimeline();
     line.heldBy([A], 103);
     expect(line.share(100, 110)).toEqual([[A, 10]]);
   });
 
-  it('counts the time after a holder for the next one, as soon as it is known', () => {
+  it('count for the next holder as soon as it is known', () => {
     const line = new WaitTimeline();
     line.heldBy([A], 100);
     line.ended(120);
@@ -126,12 +126,12 @@ describe('the times of one resource that is waited for', () => {
     ]);
   });
 
-  it('says that it does not know where there was no answer, or no time', () => {
+  it('are unknown without a reply, or without time', () => {
     expect(new WaitTimeline().share(5, 10)).toEqual([[UNKNOWN, 5]]);
     expect(new WaitTimeline().share(5, 5)).toEqual([[UNKNOWN, 0]]);
   });
 
-  it('shares out each wait wholly, and stays small, however often the holder changes', () => {
+  it('are shared out completely, and stay small, however often the holder changes', () => {
     const change = fc.tuple(fc.constantFrom([A], [B], [A, B], undefined), fc.integer({ min: -5, max: 20 }));
     fc.assert(
       fc.property(fc.array(change, { maxLength: 3_000, size: 'max' }), fc.nat(100), (changes, startedAt) => {

@@ -27,7 +27,7 @@ describe('the contention profile', () => {
     await settle();
   }
 
-  it('does not listen before it is asked, or where it begins with the application', () => {
+  it('does not listen before its first use, or if it starts with the application', () => {
     expect(a.locks.observers.wants('acquired')).toBe(false);
     expect(a.locks.observers.onAnswer).toBeUndefined();
     contention();
@@ -36,7 +36,7 @@ describe('the contention profile', () => {
     expect(c.locks.observers.wants('acquired')).toBe(true);
   });
 
-  it('says which group of this process has waited for which, though that held before it was asked', async () => {
+  it('reports which group of this process has waited for which, even for holds from before its first use', async () => {
     const report = await a.locks.acquire('stock', of('NightlyReport.run'));
     contention();
     const payments = Array.from({ length: 3 }, () => track(a.locks.using('stock', of('Orders.pay'), async () => {})));
@@ -72,7 +72,7 @@ describe('the contention profile', () => {
     ]);
   });
 
-  it('names the process of a holder without a label, and follows the holders by the answers of the store', async () => {
+  it('names the process of a holder without a label, and follows the holders in the replies of the store', async () => {
     contention();
     const c = world.instance('c', { observers: [] });
     const first = await b.locks.acquire('stock', of('hidden'));
@@ -97,7 +97,7 @@ describe('the contention profile', () => {
     ['\u{1d49c}'.repeat(60), '\u{1d49c}'.repeat(60)],
     ['', '_'],
     ['_unknown', '_unknown'],
-  ])('makes a group of what the label of another process says: %j', async (named, holderGroup) => {
+  ])('uses the label of another process as a group: %j', async (named, holderGroup) => {
     const told: BlockedTime[] = [];
     a.locks.operators.onBlocked((blocked) => told.push(blocked));
     const first = await b.locks.acquire('stock', { label: { group: named } });
@@ -121,7 +121,7 @@ describe('the contention profile', () => {
     expect(rows()).toEqual(['Poller waited 1 s in 1 call for Polled']);
   });
 
-  it('leaves a busy tryAcquire out of the times to acquire, which would seem short', async () => {
+  it('omits a busy tryAcquire from the times to acquire, which would seem short', async () => {
     contention();
     const lease = await b.locks.acquire('stock');
     for (let i = 0; i < 100; i++) expect(await a.locks.tryAcquire('stock', { group: 'Orders.pay' })).toBeNull();
@@ -135,7 +135,7 @@ describe('the contention profile', () => {
     expect(group).toMatchObject({ group: 'Orders.pay', waited: 1, wait: { count: 1, totalMs: 1_000, p50Ms: 750 } });
   });
 
-  it('leaves out how long the candidates of a leadership took: each waits for as long as another leads', async () => {
+  it('omits candidates of a leadership: each waits for as long as another leads', async () => {
     contention();
     a.locks.campaign('mailer');
     a.locks.campaign('reports');
@@ -145,7 +145,7 @@ describe('the contention profile', () => {
     expect(seen.filter(([, count]) => count !== 0)).toEqual([]);
   });
 
-  it('counts each part of a call for several resources once, also where a later one is not granted', async () => {
+  it('counts each part of a call for several resources once, even if a later one is not granted', async () => {
     contention();
     const first = await b.locks.acquire('x@X', { label: { group: 'Slow' } });
     await b.locks.acquire('y@Y', { label: { group: 'Slower' } });
@@ -158,7 +158,7 @@ describe('the contention profile', () => {
     expect(contention().groups).toMatchObject([{ group: 'Orders.pay', wait: { count: 2, totalMs: 5_000 } }]);
   });
 
-  it('says where a call of acquire came from, for one wait in so many', async () => {
+  it('reports the call site of acquire, for a sample of the waits', async () => {
     const c = world.instance('c', { observers: [], contention: { fromStart: true, callSiteEvery: 2 } });
     function acquire(): Promise<unknown> {
       return c.locks.withOrigin(acquire, (origin) => c.locks.acquire('stock', of('C'), origin));

@@ -20,7 +20,7 @@ describe('the histogram of durations', () => {
     expect({ count, totalMs, maxMs }).toEqual({ count: 7, totalMs: 210_005.5, maxMs: 90_000 });
   });
 
-  it('takes the durations of a bucket as spread evenly, and none as longer than the longest', () => {
+  it('assumes an even spread in a bucket, and no duration above the longest', () => {
     expect(histogramOf(Array.from({ length: 100 }, () => 80)).read()).toMatchObject({
       p50Ms: 65,
       p95Ms: 78.5,
@@ -29,7 +29,7 @@ describe('the histogram of durations', () => {
     expect(histogramOf([100_000]).read()).toMatchObject({ p50Ms: 80_000, p95Ms: 98_000, maxMs: 100_000 });
   });
 
-  it('counts what a clock that was set back makes of a duration as none', () => {
+  it('counts a negative duration, from a clock that was set back, as zero', () => {
     expect(histogramOf([-5, NaN]).read()).toMatchObject({ count: 2, totalMs: 0, maxMs: 0 });
   });
 

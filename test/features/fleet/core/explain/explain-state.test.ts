@@ -48,11 +48,11 @@ function explain(state: Partial<LockState>, own: Partial<OwnPart> = {}, wanted: 
 }
 
 describe('the explanation of a lock', () => {
-  it('free', () => {
+  it('for a free lock', () => {
     expect(explain({})).toEqual(['free', '"order:7" is free: no process holds it, and none waits for it.']);
   });
 
-  it('in use', () => {
+  it('for a lock in use', () => {
     expect(explain({ holders: [{ ...HOLDER, heldMs: 300, ttlMs: 29_700 }] })).toEqual([
       'inUse',
       '"order:7" is held by shop-3 for 300 ms (mode exclusive, token 32000).',
@@ -62,7 +62,7 @@ describe('the explanation of a lock', () => {
     ]);
   });
 
-  it('a holder that is alive and slow', () => {
+  it('for a slow holder that is alive', () => {
     expect(explain({ holders: [HOLDER], waiters: [WAITER] }, { waiting: 3, longestWaitMs: 3_210 })).toEqual([
       'holderSlow',
       '"order:7" is held by shop-3 for 62 s (mode exclusive, token 32000).',
@@ -77,7 +77,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [HOLDER] })[0]).toBe('inUse');
   });
 
-  it('a holder that has it for long, and whose first renewal is not due yet: it may have died', () => {
+  it('for a long hold whose first renewal is not due yet: the holder may have died', () => {
     const young = { ...HOLDER, heldMs: 6_000, ttlMs: 24_000 };
     const [cause, ...sentences] = explain({ holders: [young], waiters: [WAITER] });
     expect(cause).toBe('holderSlow');
@@ -93,7 +93,7 @@ describe('the explanation of a lock', () => {
     expect(explain(own, { holds: [mine] }).at(-1)).toMatch(/^The holder is alive and slow: (?!.*has died)/);
   });
 
-  it('a holder whose renewal has been due for a while: it may have died', () => {
+  it('for a holder whose renewal is overdue: it may have died', () => {
     const late = explain({ holders: [{ ...HOLDER, ttlMs: 17_000 }], waiters: [WAITER] });
     expect(late[0]).toBe('holderSlow');
     expect(late[2]).toBe('It was last renewed 13 s ago: the lease has 17 s left.');
@@ -102,7 +102,7 @@ describe('the explanation of a lock', () => {
     );
   });
 
-  it('a holder that is dead, whose lease runs out', () => {
+  it('for a dead holder, whose lease is running out', () => {
     const [cause, ...sentences] = explain({ holders: [{ ...HOLDER, ttlMs: 8_000 }], waiters: [WAITER] });
     expect(cause).toBe('holderDead');
     expect(sentences[1]).toBe(
@@ -112,7 +112,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 8_000, heldMs: 22_000 }] })[2]).toMatch(/^It was never renewed, /);
   });
 
-  it('knows how long each lease is, whatever this process would ask for', () => {
+  it('uses the length of each lease, whatever this process would request', () => {
     const short = { ...HOLDER, ttlMs: 1_700, leaseMs: 2_000 };
     expect(explain({ holders: [short], waiters: [WAITER] }).slice(0, 3)).toEqual([
       'holderSlow',
@@ -126,14 +126,14 @@ describe('the explanation of a lock', () => {
     expect(sentences.join(' ')).toMatch(/renewed 300 ms ago, in time: .* last renewed 28 s ago, though /);
   });
 
-  it('a waiter that was granted it: its lease began when it last kept its place', () => {
+  it('for a granted waiter, whose lease began when it last kept its place', () => {
     const granted = { ...HOLDER, ttlMs: 24_000, heldMs: 100 };
     expect(explain({ holders: [granted] })[2]).toBe(
       'It is renewed for the first time in 4 s: the lease has 24 s left.',
     );
   });
 
-  it('a fixed lease of this process, or where this process asks for fixed leases', () => {
+  it('for a fixed lease of this process, or a process with fixed leases', () => {
     const fixed = { ...MY_HOLD, isRenewed: false };
     expect(explain({ holders: [{ ...MINE, ttlMs: 8_000 }] }, { holds: [fixed] }).slice(0, 3)).toEqual([
       'fixedLease',
@@ -144,7 +144,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 8_000, heldMs: 22_000 }] }, own)[0]).toBe('fixedLease');
   });
 
-  it('a leadership, and a leader that is dead', () => {
+  it('for a leadership, and a dead leader', () => {
     const resource = 'leader:mailer';
     const [cause, ...sentences] = explain({ resource, holders: [HOLDER], waiters: [WAITER] });
     expect(cause).toBe('leadership');
@@ -152,7 +152,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ resource, holders: [{ ...HOLDER, ttlMs: 5_000 }] })[0]).toBe('holderDead');
   });
 
-  it('a queue of dead processes', () => {
+  it('for a queue of dead processes', () => {
     const waiters = [
       { ...WAITER, placeMs: 4_000 },
       { ...WAITER, instanceId: 'shop-4', placeMs: 6_000 },
@@ -171,7 +171,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [HOLDER], waiters }).join(' ')).toContain('None of them has kept its place for 24 s');
   });
 
-  it('waiters that are overdue, each by the lease that it asks for', () => {
+  it('for overdue waiters, each by the lease that it requests', () => {
     const silence = (places: number[], leaseMs = 30_000, own?: Partial<OwnPart>) =>
       explain(
         {
@@ -197,7 +197,7 @@ describe('the explanation of a lock', () => {
     expect(silence([10_000], 30_000, { instanceId: 'w0' })).toBeUndefined();
   });
 
-  it('free, and about to be granted', () => {
+  it('for a free lock that is about to be granted', () => {
     expect(explain({ waiters: [WAITER] })).toEqual([
       'inUse',
       '"order:7" is free.',
@@ -208,7 +208,7 @@ describe('the explanation of a lock', () => {
     ]);
   });
 
-  it('kept by minHoldMs', () => {
+  it('for a lock kept by minHoldMs', () => {
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 7_000, leaseMs: 0, isKept: true }] })).toEqual([
       'kept',
       '"order:7" was released by shop-3, but is kept for another 7 s (minHoldMs).',
@@ -217,7 +217,7 @@ describe('the explanation of a lock', () => {
     ]);
   });
 
-  it('a mismatch', () => {
+  it('for a request that can never be granted', () => {
     const semaphore: Partial<LockState> = {
       mode: 'semaphore',
       holders: [{ ...HOLDER, permits: 2 }],
@@ -240,7 +240,7 @@ describe('the explanation of a lock', () => {
     expect(explain(semaphore, {}, { permits: 3 })[0]).toBe('inUse');
   });
 
-  it('a transaction of this process, this call, another call of this process', () => {
+  it('for a transaction of this process, this call, or another call of this process', () => {
     const kept = { ...MY_HOLD, isKeptByTransaction: true };
     expect(explain({ holders: [MINE] }, { holds: [kept] })[0]).toBe('transaction');
     const mine = { ...MY_HOLD, isOfThisCall: true };
@@ -281,7 +281,7 @@ describe('the explanation of a lock', () => {
     expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e\u2066]/);
   });
 
-  it('is frozen, a text, and all of it in JSON', () => {
+  it('is frozen, has a text, and is complete in JSON', () => {
     const explanation = explainState(stateOf({ holders: [{ ...HOLDER }], waiters: [{ ...WAITER }] }), OWN);
     expect(String(explanation)).toBe(explanation.text);
     expect(explanation.text).toBe(explanation.sentences.join(' '));

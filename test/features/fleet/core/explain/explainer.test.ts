@@ -10,7 +10,7 @@ import { gate, track } from '../../../../support/expect/tracked.js';
 
 /** Each story with the store in memory, and a clock that the test moves. */
 describe('explain', () => {
-  it('is what a message names when Redis did not answer', async () => {
+  it('is suggested by a message when Redis did not answer', async () => {
     const { locks, store } = new LockWorld().instance('a');
     store.all(() => Promise.reject(new LockStoreError('refused', 'NOPERM')));
     const message = 'Redis could not explain "stock": NOPERM';
@@ -34,7 +34,7 @@ describe('explain', () => {
   const wait = ({ locks }: Instance, options?: LockOptions) =>
     track(locks.acquire('stock', { waitMs: Infinity, ...options }));
 
-  it('free, in use, and a holder that is slow', async () => {
+  it('reports a free lock, one in use, and a slow holder', async () => {
     expect(await causeSeenBy(a)).toBe('free');
     const lease = await hold(b);
     await world.clock.advance(1_000);
@@ -92,7 +92,7 @@ describe('explain', () => {
     },
   );
 
-  it('the run of a job, as any other lock, where the jobs cannot be asked', async () => {
+  it('reports the run of a job like any other lock, if the jobs are unreachable', async () => {
     const jobs = jobsOn(world.server);
     jest.spyOn(jobs, 'look').mockImplementation(() => Promise.reject(new LockStoreError('refused', 'NOPERM')));
     a.locks.jobs.records(jobs);
@@ -102,7 +102,7 @@ describe('explain', () => {
     expect((await a.locks.operators.explain('cron:x')).cause).toBe('inUse');
   });
 
-  it('names no group where there is none', async () => {
+  it('names no group if there is none', async () => {
     const c = world.instance('c', { labelGroups: true });
     await hold(b, { group: '_other' });
     wait(b);
@@ -122,7 +122,7 @@ describe('explain', () => {
   it.each([
     ['that has not renewed it yet', 1_000, '14 s'],
     ['that has renewed it', 13_000, '12 s'],
-  ])('says when it shows that a holder %s has died since', async (_, ageMs, inTime) => {
+  ])('reports the time from which a holder %s counts as dead', async (_, ageMs, inTime) => {
     await hold(b);
     await world.clock.advance(ageMs);
     const { cause, text } = await explain(a);
@@ -149,7 +149,7 @@ describe('explain', () => {
     }
   });
 
-  it('knows a lease that was extended, and one that was extended and has died', async () => {
+  it('recognizes an extended lease, and one that died after its extension', async () => {
     const lease = await hold(b);
     await world.clock.advance(5_000);
     await lease.extend(120_000);
@@ -187,7 +187,7 @@ describe('explain', () => {
     },
   );
 
-  it('a holder that has died, before a waiter that lives', async () => {
+  it('reports a dead holder, ahead of a live waiter', async () => {
     const c = instance('c');
     await hold(b);
     wait(c);
@@ -205,7 +205,7 @@ describe('explain', () => {
     expect(causes.join(' ')).toMatch(/^(?:holderSlow ){9,16}(?:holderDead ?){6,}$/);
   });
 
-  it('a fixed lease', async () => {
+  it('reports a fixed lease', async () => {
     await hold(b, { watchdog: false, leaseMs: 10_000 });
     await world.clock.advance(8_000);
     expect(await causeSeenBy(b)).toBe('fixedLease');
@@ -215,7 +215,7 @@ describe('explain', () => {
     expect(await causeSeenBy(a)).toBe('fixedLease');
   });
 
-  it('a lock that is asked for as a semaphore, and the other way round', async () => {
+  it('reports a lock that is used as a semaphore, and the reverse', async () => {
     await hold(b);
     expect(await causeSeenBy(a, { permits: 2 })).toBe('mismatch');
     expect(await causeSeenBy(a, { mode: 'reentrant' })).toBe('inUse');
@@ -229,7 +229,7 @@ describe('explain', () => {
     await permit.release();
   });
 
-  it('a lock that a transaction keeps', async () => {
+  it('reports a lock that a transaction keeps', async () => {
     const transaction = {};
     let end = () => {};
     const transactions: TransactionHooks = {
@@ -248,7 +248,7 @@ describe('explain', () => {
     expect(await causeSeenBy(c)).toBe('free');
   });
 
-  it('a lock that this call holds, and one that another call of this process holds', async () => {
+  it('reports a lock of this call, and one of another call of this process', async () => {
     await a.locks.using('stock', undefined, async () => {
       expect(await causeSeenBy(a)).toBe('heldByThisCall');
     });

@@ -408,7 +408,7 @@ it('each kind has a case', () => {
   expect(new Set(CASES.map(([, , { kind }]) => kind))).toEqual(new Set(FINDING_KINDS));
 });
 
-describe('nothing is found of', () => {
+describe('there is no finding for', () => {
   it.each<[string, Parameters<typeof findings>]>([
     ['a healthy fleet', [withJob, [job()], healthy]],
     ['a short wait', [fleetOf(fleetInstance('a', { held: [heldLease('x', 32)], waiting: waits(3, 'x', 900) }))]],

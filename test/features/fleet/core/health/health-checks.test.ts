@@ -23,7 +23,7 @@ describe('locks.health()', () => {
     one.store.probe = () => ({ topology: 'quorum', needed, servers: promised, problems: [], ...more });
   }
 
-  it('is up in memory, and says what this process does', async () => {
+  it('is up in memory, and reports the activity of this process', async () => {
     expect(await one.locks.health()).toEqual({
       status: 'up',
       topology: 'memory',
@@ -56,7 +56,7 @@ describe('locks.health()', () => {
     expect((await one.locks.health()).roundTripMs).toBe(2.12);
   });
 
-  it('counts no server whose answer comes later than an attempt lasts', async () => {
+  it('ignores a server whose reply takes longer than an attempt', async () => {
     answer(1, [{ ...WELL, roundTripMs: 1_001 }]);
     const { status, problems } = await one.locks.health();
     expect([status, problems[0]?.code]).toEqual(['down', 'SLOW']);
@@ -79,7 +79,7 @@ describe('locks.health()', () => {
     expect(world.clock.timers).toBe(timers);
   });
 
-  it('does not wait for the time where all have answered', async () => {
+  it('does not wait for the time limit if all have answered', async () => {
     const late = new Deferred<ServerHealth>();
     answer(1, [late.promise]);
     const timers = world.clock.timers;
@@ -89,7 +89,7 @@ describe('locks.health()', () => {
     expect(world.clock.timers).toBe(timers);
   });
 
-  it('reads an answer that arrived while the event loop was blocked', async () => {
+  it('reads a reply that arrived while the event loop was blocked', async () => {
     const late = new Deferred<ServerHealth>();
     answer(1, [late.promise]);
     const health = one.locks.health({ timeoutMs: 100 });
@@ -101,7 +101,7 @@ describe('locks.health()', () => {
     expect((await health).status).toBe('up');
   });
 
-  it('tells of holds, waits and leaderships, but of no candidate as of a call that waits', async () => {
+  it('reports holds, waits and leaderships, but no candidate as a waiting call', async () => {
     const two = world.instance('two');
     const lease = await one.locks.acquire('stock');
     const waits = [two.locks.acquire('stock')];
@@ -131,7 +131,7 @@ describe('locks.health()', () => {
     await (await polls).release();
   });
 
-  it('knows how long a call has polled, when it is the oldest', async () => {
+  it('has the duration of the oldest wait if that call polls', async () => {
     const two = world.instance('two');
     const lease = await one.locks.acquire('stock');
     const polls = two.locks.acquire('stock', { waitMs: 60_000, retry: { next: () => 10_000 } });
@@ -143,7 +143,7 @@ describe('locks.health()', () => {
     expect(await two.locks.health()).toMatchObject({ waiting: 0, oldestWaitMs: 0 });
   });
 
-  it('remembers when a renewal failed last', async () => {
+  it('has the last failed renewal', async () => {
     const lease = await one.locks.acquire('stock', { leaseMs: 3_000 });
     one.store.next('renew', () => Promise.reject(new LockStoreError('notExecuted', 'away')));
     await world.clock.advance(1_000);
@@ -172,7 +172,7 @@ describe('locks.health()', () => {
     },
   );
 
-  it('takes no lock and no place, and counts as no activity of a user', async () => {
+  it('acquires no lock and no place, and counts as no activity of a user', async () => {
     await one.locks.health();
     expect(one.store.commands).toEqual([]);
     expect(one.events).toEqual([]);
@@ -180,7 +180,7 @@ describe('locks.health()', () => {
   });
 });
 
-describe('what a health check says of an error', () => {
+describe('an error in a health check', () => {
   it.each([
     ['READONLY You can’t write against a read only replica. script: 0', 'READONLY'],
     ["NOPERM User app has no permissions to run the 'set' command", 'NOPERM'],

@@ -16,7 +16,7 @@ it('an answer is read as it was written', () => {
   expect(readAnswer(writeAnswer(answer), 'api-1/secret')).toEqual(answer);
 });
 
-it('an answer of a version without elections, leaks, losses and time-outs is read without them', () => {
+it('an answer of a version without elections, leaks, losses and timeouts is read without them', () => {
   const {
     x: _lost,
     t: _timeouts,

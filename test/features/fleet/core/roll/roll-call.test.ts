@@ -19,7 +19,7 @@ async function fleetOf(world: LockWorld, { locks }: Instance, options = {}) {
 }
 
 describe('a roll call', () => {
-  it('says of every instance what it holds, and what waits there for what', async () => {
+  it('has the holds of every instance, and its waits', async () => {
     const world = new LockWorld();
     const [a, b] = [world.instance('a'), world.instance('b')];
     const stock = await a.locks.acquire('stock', { group: 'Stock.move' });
@@ -51,7 +51,7 @@ describe('a roll call', () => {
     await waiting.value.release();
   });
 
-  it('says what a waiting call holds meanwhile, by the tokens that stand among the leases of its instance', async () => {
+  it('has the locks of a waiting call, by the tokens among the leases of its instance', async () => {
     const world = new LockWorld();
     const [a, b] = [world.instance('a'), world.instance('b')];
     const crossing = (one: Instance, first: string, then: string) =>
@@ -86,7 +86,7 @@ describe('a roll call', () => {
 });
 
 describe('the command line', () => {
-  it('is no instance while it only looks, and one while it holds a lock', async () => {
+  it('is no instance while it only reads, and one while it holds a lock', async () => {
     const world = new LockWorld();
     const [a, cli] = [world.instance('a'), world.instance('cli:host:1:x')];
     const { fleet } = await fleetOf(world, cli);
@@ -144,8 +144,8 @@ describe('an instance in trouble', () => {
   });
 });
 
-describe('an instance that stands still', () => {
-  it('answers late, and what it says is kept nowhere', async () => {
+describe('a blocked instance', () => {
+  it('answers late, and its answer is not stored', async () => {
     const world = new LockWorld();
     const [a, b] = [world.instance('a'), world.instance('b')];
     const gate = new Deferred<void>();
@@ -158,7 +158,7 @@ describe('an instance that stands still', () => {
     expect(world.server.redis.keys().filter((key) => key.includes('roll'))).toEqual([]);
   });
 
-  it('says of itself what it knows, also where it hears no message', async () => {
+  it('reports its own state, even if it receives no message', async () => {
     const world = new LockWorld();
     const a = world.instance('a');
     await a.locks.acquire('stock');
@@ -169,8 +169,8 @@ describe('an instance that stands still', () => {
   });
 });
 
-describe('what an instance answers', () => {
-  it('is the oldest of what it holds and waits for, in 4 kB, and how much more there is', async () => {
+describe('the answer of an instance', () => {
+  it('has its oldest holds and waits, in 4 kB, and the number of the others', async () => {
     const world = new LockWorld();
     const [a, b] = [world.instance('a'), world.instance('b')];
     const leases = [];
@@ -205,8 +205,8 @@ describe('what an instance answers', () => {
   );
 });
 
-describe('what an answer tells of the time before', () => {
-  it('is counted from the first roll call on, and no more when no process has asked for a while', async () => {
+describe('an answer about the time before', () => {
+  it('counts from the first roll call on, and stops if no process has asked for a while', async () => {
     const world = new LockWorld();
     const [a, b] = [world.instance('a', { observers: [] }), world.instance('b', { observers: [] })];
     const wants = () => b.locks.observers.wants('acquired') || b.locks.observers.wants('waiting');
@@ -242,7 +242,7 @@ describe('what an answer tells of the time before', () => {
   });
 });
 
-it('a scan that finds more resources than it looks at is not the whole', async () => {
+it('a scan that finds more resources than its limit is incomplete', async () => {
   const world = new LockWorld();
   const a = world.instance('a');
   for (const name of ['x', 'y', 'z']) await a.locks.acquire(name);

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VERSION } from '../../../../../lib/features/fleet/core/roll/instance-report.js';
 
-describe('the version that an instance says it has', () => {
-  it('is that of package.json', () => {
+describe('the version that an instance reports', () => {
+  it('is the one of package.json', () => {
     const file = join(import.meta.dirname, '../../../../../package.json');
     expect(VERSION).toBe((JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version);
   });

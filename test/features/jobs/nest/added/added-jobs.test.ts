@@ -45,7 +45,7 @@ describe('a job that SingletonJobs.add has added', () => {
     return { app, log, events, started, jobs: app.get(SingletonJobs), registry: app.get(SchedulerRegistry) };
   }
 
-  it('runs each tick on one instance, whatever kind it is, and the registry of the scheduler has it', async () => {
+  it('runs each tick on one instance, of any kind, and is in the registry of the scheduler', async () => {
     const options = { connection: redis().url, keyPrefix: `added-${++prefixes}` };
     const apps = [await startApp(options), await startApp(options)];
     const at = new Date(Date.now() + 700);
@@ -91,7 +91,7 @@ describe('a job that SingletonJobs.add has added', () => {
     expect([...registry.getCronJobs().keys()]).toEqual(['alone']);
   });
 
-  it('is run by hand, and refused while it runs', async () => {
+  it('runs manually, and is refused while it runs', async () => {
     const { jobs } = await startApp();
     const end = gate();
     const work = async ({ manual }: SingletonRun) => {
@@ -105,7 +105,7 @@ describe('a job that SingletonJobs.add has added', () => {
     expect(await call).toBe(true);
   });
 
-  it('logs an error of its work as the scheduler does, and fires on', async () => {
+  it('logs errors of its work like the scheduler, and keeps firing', async () => {
     const { jobs, log, started } = await startApp();
     jobs.add({ name: 'broken', intervalMs: 100 }, () => Promise.reject(new TypeError('no toner')));
     await eventually(() => expect(started().length).toBeGreaterThan(1));
@@ -144,7 +144,7 @@ describe('a job that SingletonJobs.add has added', () => {
     expect(cronTime.getTimeout()).toBe(0);
   });
 
-  it('is gone when the application deletes it in the registry', async () => {
+  it('ends when the application deletes it in the registry', async () => {
     const { jobs, registry } = await startApp();
     jobs.add({ name: 'mine', cron: YEARLY }, nothing);
     registry.deleteCronJob('mine');
@@ -154,7 +154,7 @@ describe('a job that SingletonJobs.add has added', () => {
     expect(registry.getIntervals()).toEqual(['mine']);
   });
 
-  it('follows another schedule, in the zone that it has', async () => {
+  it('follows another schedule, in its zone', async () => {
     const { jobs, registry, started } = await startApp();
     jobs.add({ name: 'mine', cron: YEARLY, timeZone: 'Asia/Tokyo' }, nothing);
     jobs.reschedule('mine', '0 30 6 * * *');
@@ -212,7 +212,7 @@ describe('a job that SingletonJobs.add has added', () => {
     jobs.add({ name: 'mine', cron: YEARLY }, nothing);
   });
 
-  it('has a name that no other job has, and a work', async () => {
+  it('must have a unique name, and a work', async () => {
     const { jobs, registry } = await startApp();
     jobs.add({ name: 'mine', cron: YEARLY }, nothing);
     const timer = setInterval(nothing, 60_000);

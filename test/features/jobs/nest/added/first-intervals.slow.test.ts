@@ -68,7 +68,7 @@ describe('an interval whose last run was long ago', () => {
     await eventually(() => expect(log.at('error')).toEqual(['TypeError: no toner']));
   });
 
-  it('does not where its timer was deleted, or the intervals are switched off', async () => {
+  it('does not run if its timer was deleted, or the intervals are switched off', async () => {
     await ranLongAgo('off');
     const { registry } = await startApp('off');
     for (const name of ['named', 'added', 'broken']) registry.deleteInterval(name);

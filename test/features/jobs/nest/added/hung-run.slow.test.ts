@@ -13,7 +13,7 @@ describe('a run that never ends', () => {
   const redis = useRedis();
   const start = useApps();
 
-  it('is reported once in the fleet, whatever kind of job it is, and logged', async () => {
+  it('is reported once in the fleet, for any kind of job, and logged', async () => {
     const reported: string[] = [];
     const observers = [(event: LockEvent) => void (event.type === 'overlapLong' && reported.push(event.job))];
     const hung = new Set<string>();
@@ -65,7 +65,7 @@ describe('a run that never ends', () => {
     );
   });
 
-  it('takes a time that is a time', () => {
+  it('accepts only valid times', () => {
     expect(() => SingletonInterval(200, { warnAfterMs: 0 })({}, 'run', {})).toThrow(InvalidLockOptionsError);
   });
 });

@@ -12,7 +12,7 @@ const nothing = (): void => {};
 
 type AnyMethod = (name?: unknown) => unknown;
 
-describe('SingletonJobs tells what is wrong', () => {
+describe('SingletonJobs refuses', () => {
   const redis = useRedis();
   const start = useApps();
   let prefixes = 0;
@@ -46,7 +46,7 @@ describe('SingletonJobs tells what is wrong', () => {
     },
   );
 
-  it('of a call before the application has started, when its jobs are not known yet', async () => {
+  it('a call before the application has started, when its jobs are not known yet', async () => {
     const early: Promise<Error>[] = [];
     @Injectable()
     class TooEarly {
@@ -65,7 +65,7 @@ describe('SingletonJobs tells what is wrong', () => {
     expect(await jobs.pause('declared')).toBeUndefined();
   });
 
-  it('of a call after the shutdown', async () => {
+  it('a call after the shutdown', async () => {
     const { app, jobs } = await startApp(redis().url);
     await app.close();
     const add = (): void => jobs.add({ name: 'late', cron: YEARLY }, nothing);
@@ -84,7 +84,7 @@ describe('SingletonJobs tells what is wrong', () => {
     [{ tz: 'UTC' }, 'tz', /does not know the option "tz"\. It knows: /],
     [{ cron: new Date(0) }, 'cron', /cannot be scheduled: 1970-01-01T00:00:00\.000Z\./],
     [{ cron: {} }, 'cron', /an object \(Object\)\. It must be a cron expression, a Date or a DateTime of luxon/],
-  ])('of the schedule of an added job: %p', async (changes, option, message) => {
+  ])('the schedule of an added job: %p', async (changes, option, message) => {
     const { jobs } = await startApp();
     const error = await failure(jobs, 'add', { name: 'mine', cron: YEARLY, ...changes }, nothing);
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
@@ -96,13 +96,13 @@ describe('SingletonJobs tells what is wrong', () => {
     [new Date(0), '1970-01-01T00:00:00.000Z'],
     [new Date(NaN), 'an invalid Date'],
     [8.64e15 + 1, '8640000000000001'],
-  ])('of the end of a pause: %p', async (until, described) => {
+  ])('the end of a pause: %p', async (until, described) => {
     const { jobs } = await startApp();
     const error = await failure(jobs, 'pause', 'declared', { until });
     expect(error.message).toBe(`until must be a Date that is not over, or its milliseconds, not ${described}.`);
   });
 
-  it.each(['memory', 'Redis'])('of a job that this instance has removed, in %s', async (kind) => {
+  it.each(['memory', 'Redis'])('a job that this instance has removed, in %s', async (kind) => {
     const { app, jobs } = await startApp(kind === 'Redis' ? redis().url : undefined);
     jobs.add({ name: 'mine', cron: YEARLY }, nothing);
     await jobs.runNow('mine');

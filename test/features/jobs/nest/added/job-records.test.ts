@@ -101,7 +101,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
     expect(await bys(1)).toEqual(['4']);
   });
 
-  it('pauses a job for the fleet, until it is resumed: its ticks are skipped, and it runs by hand', async () => {
+  it('pauses a job for the fleet, until it is resumed: its ticks are skipped, and manual runs work', async () => {
     const { jobs, events } = await startApp('anna');
     const paused = () => events.filter((event) => event.type === 'tickSkipped' && event.reason === 'paused');
     const started = () => events.filter((event) => event.type === 'tickStarted' && event.job === 'poll');
@@ -133,7 +133,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
     ['until', (jobs: SingletonJobs) => jobs.pause('poll', { until: new Date(NaN) })],
     ['until', (jobs: SingletonJobs) => jobs.pause('poll', { until: 'tomorrow' as never })],
     ['untl', (jobs: SingletonJobs) => jobs.pause('poll', { untl: 5 } as never)],
-  ])('refuses a wrong %s before it asks: %p', async (option, call) => {
+  ])('refuses a wrong %s before a request: %p', async (option, call) => {
     const { jobs } = await startApp('anna');
     const error = await call(jobs).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
@@ -143,7 +143,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
 
   if (kind === 'memory') return;
 
-  it('knows the jobs of another application, can pause them, and says where they run', async () => {
+  it('knows the jobs of another application, can pause them, and lists their instances', async () => {
     const anna = await startApp('anna');
     await anna.jobs.runNow('nightly-report');
     const { jobs } = await startApp('ben', []);
@@ -167,7 +167,7 @@ describe('SingletonJobs without Redis', () => {
   const redis = useRedis();
   const start = useApps();
 
-  it('says that Redis cannot be reached', async () => {
+  it('reports that Redis is unreachable', async () => {
     const module = inMemory({ connection: redis().url, attemptTimeoutMs: 200 });
     const { app } = await start({ imports: [ScheduleModule.forRoot(), module] });
     const jobs = app.get(SingletonJobs);
@@ -177,7 +177,7 @@ describe('SingletonJobs without Redis', () => {
     await redis().restart();
   });
 
-  it('keeps no records on a quorum, and says why; a job runs by hand there', async () => {
+  it('keeps no records on a quorum, and reports why; manual runs work there', async () => {
     class Jobs {
       @SingletonCron(YEARLY, { name: 'mine' })
       async mine(): Promise<string | undefined> {

@@ -62,7 +62,7 @@ function itRemembersJobs(place: () => Place): void {
     await admin.set(key, Date.now() - agoMs, 'KEEPTTL');
   }
 
-  it('makes up for missed ticks once, and keeps the history', async () => {
+  it('runs once for missed ticks, and keeps the history', async () => {
     const { app } = await startApp('before');
     await lastClaimed('hourly', 0);
     // First, because it would make up for the ticks itself.
@@ -92,7 +92,7 @@ function itRemembersJobs(place: () => Place): void {
     expect((await anna.jobs.list()).map(({ name }) => name)).toEqual(['each-second', 'hourly']);
   }, 60_000);
 
-  it('closes a gap before the next tick is claimed, long before the grace is over', async () => {
+  it('closes a gap before the next tick is claimed, long before the grace period ends', async () => {
     await startApp('anna');
     await eventually(() => expect(told('tickFinished', 'each-second').length).toBeGreaterThan(0));
     await lastClaimed('each-second', 10_000);
@@ -135,7 +135,7 @@ describeOnMachine('jobs on a Redis Cluster of three', () => {
   }));
 });
 
-describe('jobs whose grants a replica has to have', () => {
+describe('jobs with grants that need a replica', () => {
   const primary = useRedis();
   let admin: Redis;
   let replica: Awaited<ReturnType<typeof startRedis>>;

@@ -11,7 +11,7 @@ describe('a @SingletonCron whose ticks were missed, in processes', () => {
   const redis = useRedis();
   const fleetOf = useJobFleets(() => redis().url);
 
-  it('are made up for though the process that told them is killed before it runs for them', async () => {
+  it('catches up though the process that reported them is killed before its run', async () => {
     const options = { onMissed: 'runOnce', leaseMs: 1_000 } as const;
     const setup = { kind: 'cron', jobLastsMs: 5, cronTime: hourly, options: { ...options, timeZone: 'UTC' } } as const;
     const first = fleetOf(setup);

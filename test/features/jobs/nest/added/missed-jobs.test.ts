@@ -81,7 +81,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
     events.length = 0;
   }
 
-  it('are told once, and made up for by one run, where ten instances start at the same moment', async () => {
+  it('reports them once, and catches up with one run, if ten instances start at the same moment', async () => {
     const options = { onMissed: 'runOnce' };
     await wasDownFor(3 * HOUR, options, true);
     const apps = await Promise.all(Array.from({ length: 10 }, () => startApp(options)));
@@ -104,7 +104,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
     );
   });
 
-  it('are made up for where the job was added while the application runs, until it is removed', async () => {
+  it('catches up if the job was added while the application runs, until it is removed', async () => {
     const add = async (options: object) => {
       const observers = [(event: LockEvent) => void events.push(event)];
       const imports = [ScheduleModule.forRoot(), inMemory({ connection: redis().url, keyPrefix, observers })];
@@ -121,7 +121,7 @@ describe('a @SingletonCron whose ticks were missed', () => {
     jobs.remove('job');
   });
 
-  it('are told, and no more, by default', async () => {
+  it('only reports them, by default', async () => {
     await wasDownFor(2 * HOUR, {}, true);
     await startApp();
     await eventually(() => expect(missed()).toMatchObject([{ count: 2, catchUp: false }]));

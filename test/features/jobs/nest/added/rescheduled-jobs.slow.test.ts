@@ -37,7 +37,7 @@ describe('a job that gets another schedule', () => {
     });
   });
 
-  it('runs at another date, where it was added with one', async () => {
+  it('runs at another date, if it was added with one', async () => {
     const { jobs, registry, add } = await startApp();
     add({ at: dueIn(DAY_MS) });
     const at = dueIn(300);
@@ -55,7 +55,7 @@ describe('a job that gets another schedule', () => {
         jobs.add({ name: 'mine', at }, work);
       },
     ],
-  ])('runs at a date that it got while it ran: %s', async (_, change) => {
+  ])('runs at a date that it received while it ran: %s', async (_, change) => {
     const { jobs, registry } = await startApp();
     const next = dueIn(1_000);
     const work = ({ tick }: { readonly tick: string }): void => {
@@ -97,7 +97,7 @@ describe('a job that gets another schedule', () => {
     expect(most).toBe(1);
   });
 
-  it('drops a date that is due before its run has ended, where it says so', async () => {
+  it('drops a date that is due before its run has ended, if configured', async () => {
     const { jobs, registry } = await startApp();
     jobs.add({ name: 'mine', at: dueIn(300), overlap: 'skip' }, async ({ manual }) => {
       await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
@@ -107,7 +107,7 @@ describe('a job that gets another schedule', () => {
     expect(ticks).toEqual(['by hand']);
   });
 
-  it('keeps its date where it is given an expression: it is removed after its run', async () => {
+  it('keeps its date if it is given an expression: it is removed after its run', async () => {
     const { jobs, registry, add } = await startApp();
     const at = dueIn(DAY_MS);
     add({ at });
@@ -117,7 +117,7 @@ describe('a job that gets another schedule', () => {
     expect(registry.getCronJob('mine').nextDate().toMillis()).toBe(at.getTime());
   });
 
-  it('is gone after its date, and says what to do', async () => {
+  it('is removed after its date, with advice', async () => {
     const { jobs, registry, add } = await startApp();
     add({ at: dueIn(200) });
     await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
@@ -135,7 +135,7 @@ describe('a job that gets another schedule', () => {
       undefined,
       /cannot be scheduled: undefined\. It must be a cron expression, a Date or a DateTime of luxon/,
     ],
-  ])('keeps its schedule where it is given %s', async (_, cron, message) => {
+  ])('keeps its schedule if it is given %s', async (_, cron, message) => {
     const { jobs, registry, add } = await startApp();
     add({ cron: YEARLY });
     const before = registry.getCronJob('mine').nextDate().toMillis();

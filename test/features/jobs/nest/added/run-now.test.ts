@@ -110,7 +110,7 @@ describe('SingletonJobs.runNow', () => {
     ]);
   });
 
-  it('says who has asked for it, and why, and so do pause and resume', async () => {
+  it('records who has requested it, and why, like pause and resume', async () => {
     const { app, jobs, events, log } = await startApp();
     const why = { by: 'ann', reason: 'of the audit' };
     await jobs.pause('Reports.poll', why);
@@ -131,7 +131,7 @@ describe('SingletonJobs.runNow', () => {
     expect(log.at('warn').at(-1)).toContain(`. Asked for by "ann". Reason: "of the audit". The work of its holder`);
   });
 
-  it('runs as often as it is asked to, and takes no tick of the schedule', async () => {
+  it('runs as often as requested, and takes no tick of the schedule', async () => {
     const { app, jobs } = await startApp();
     await jobs.runNow('Reports.poll');
     await jobs.runNow('Reports.poll');
@@ -144,7 +144,7 @@ describe('SingletonJobs.runNow', () => {
     ]);
   });
 
-  it('is about the one job that it names, and not about those that this calls', async () => {
+  it('applies to the named job, and not to jobs that this one calls', async () => {
     const { jobs } = await startApp();
     await jobs.runNow('nested');
     expect(runs.map(({ job, manual }) => [job, manual])).toEqual([
@@ -153,7 +153,7 @@ describe('SingletonJobs.runNow', () => {
     ]);
   });
 
-  it('is refused while the job runs, or waits where overlap says so', async () => {
+  it('is refused while the job runs, or waits if overlap allows it', async () => {
     const { jobs } = await startApp();
     end = gate();
     const first = jobs.runNow('nightly-report');
@@ -170,7 +170,7 @@ describe('SingletonJobs.runNow', () => {
     ['by', 'broken', { by: '' }, 'by must be 1 to 100 characters'],
     ['an option', 'broken', { bye: 'ann' } as never, 'Did you mean by?'],
     ['options', 'broken', 'ann' as never, 'runNow must be an object'],
-  ])('refuses %s that cannot be right: %p, %p', async (_what, name, options, message) => {
+  ])('refuses an invalid %s: %p, %p', async (_what, name, options, message) => {
     const { jobs } = await startApp();
     const error = await jobs.runNow(name, options).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(InvalidLockOptionsError);

@@ -11,7 +11,7 @@ import { RedisLockHealth } from 'nestjs-redis-lock/health';
 })
 class AppModule {}
 
-it('checks the locks with Terminus 11', async () => {
+it('the health check works with Terminus 11', async () => {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
   const locks = app.get(RedisLockHealth);
   const { details } = await app.get(HealthCheckService).check([() => locks.isHealthy('locks', { timeoutMs: 5_000 })]);

@@ -1,6 +1,6 @@
 import { prove } from '../src/prove.js';
 
-it('locks and schedules under Jest with CommonJS', async () => {
+it('the shop locks and schedules under Jest with CommonJS', async () => {
   expect.assertions(1);
   await expect(prove()).resolves.toBeUndefined();
 });

@@ -10,7 +10,7 @@ class Shop {
   }
 }
 
-it('tests a class without Nest, where @nestjs/testing is not installed', async () => {
+it('a class can be tested without Nest, if @nestjs/testing is not installed', async () => {
   expect(() => require.resolve('@nestjs/testing')).toThrow();
   const shop = bindLocks(new Shop(), passThroughLocks());
   expect(await shop.pay('7')).toBe('paid 7');

@@ -8,10 +8,12 @@ import type { SnapshotCache } from './source.js';
 const MAX_LOCKS = 10;
 
 export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
+  // Throws if the command line has no connection, so it is read before anything is asked that would then reject unheard.
+  const hasJobs = looks.source.jobs !== undefined;
   const [fleet, { health, mayOnlyLook }, jobs] = await Promise.all([
     looks.roll().catch(withoutAnswers),
     looks.health(),
-    looks.source.jobs ? looks.jobs().catch(withoutAnswers) : undefined,
+    hasJobs ? looks.jobs().catch(withoutAnswers) : undefined,
   ]);
   const { status, topology, roundTripMs, problems } = healthSeen(health, mayOnlyLook);
   const locks = fleet ? locksByTrouble(fleet) : [];

@@ -120,6 +120,7 @@ class Recorder<A> {
     heldLong: (event) => void this.#shareOf(event).series.heldLong.value++,
     leaked: (event) => void this.#shareOf(event).series.leaked.value++,
     eventLoopBlocked: () => void this.service.eventLoopBlocked.value++,
+    onceReturned: ({ group, outcome }) => void this.service.once(group).of(outcome).value++,
     tickStarted: ({ job, delayMs }) => {
       const { attributes } = this.service.jobs.of(job);
       if (delayMs === undefined) return;

@@ -17,6 +17,7 @@ export enum LockMetric {
   HeldLong = 'nestjs_redis_lock.held_long',
   Leaked = 'nestjs_redis_lock.leaked',
   EventLoopBlocked = 'nestjs_redis_lock.event_loop_blocked',
+  OnceCalls = 'nestjs_redis_lock.once.calls',
   JobRuns = 'nestjs_redis_lock.job.runs',
   JobDuration = 'nestjs_redis_lock.job.duration',
   JobStartDelay = 'nestjs_redis_lock.job.start_delay',
@@ -165,6 +166,14 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     unit: '{stall}',
     description: 'Times that the event loop was blocked for longer than a quarter of the shortest lease held.',
     attributes: [Service],
+  },
+  [LockMetric.OnceCalls]: {
+    kind: 'counter',
+    unit: '{call}',
+    description:
+      'Calls of once() that returned a result: one that did the work, that found it kept, or that waited for another call.',
+    attributes: [Service, Group, Outcome],
+    values: { [Outcome]: ['run', 'hit', 'wait'] },
   },
   [LockMetric.JobRuns]: {
     kind: 'counter',

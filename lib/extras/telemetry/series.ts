@@ -130,6 +130,8 @@ export class ServiceSeries<A> {
   readonly #locks = new Map<LockMode, Map<string, LockSeries<A>>>();
   /** By the group that waits, then by the group of the holder. The kernel limits both. */
   readonly #blocked = new Map<string, SeriesBy<A>>();
+  /** By group. The kernel limits the number of groups. */
+  readonly #once = new Map<string, SeriesBy<A>>();
   readonly #attributes: Attributes;
 
   constructor(
@@ -150,6 +152,15 @@ export class ServiceSeries<A> {
     const groups = entryOf(this.#locks, mode, () => new Map<string, LockSeries<A>>());
     const make = () => new LockSeries(this.table, { ...this.#attributes, [Mode]: mode, [Group]: group });
     return entryOf(groups, group, make);
+  }
+
+  /** Calls of `once` that have returned a result. */
+  once(group: string): SeriesBy<A> {
+    return entryOf(this.#once, group, () => {
+      const series = new SeriesBy(this.table, LockMetric.OnceCalls, { ...this.#attributes, [Group]: group }, Outcome);
+      for (const outcome of LOCK_METRICS[LockMetric.OnceCalls].values![Outcome]!) series.of(outcome);
+      return series;
+    });
   }
 
   /** The time that calls of one group have waited for holders of another one. */

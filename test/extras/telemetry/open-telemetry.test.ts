@@ -63,6 +63,7 @@ describe('openTelemetry()', () => {
     source.emit('releaseFailed', { error: timeout });
     source.emit('lost', { reason: 'takenOver' });
     source.emit('tickSkipped', { reason: 'late' });
+    source.emit('onceReturned', { outcome: 'hit' });
     source.blocked({ group: 'order', holderGroup: 'report', waitedMs: 5 });
   }
 

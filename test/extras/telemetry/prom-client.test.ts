@@ -34,6 +34,7 @@ function load(source: FakeSource): void {
   source.emit('tickStarted', { delayMs: 15 });
   source.emit('tickFinished', { ranMs: 1_500, outcome: 'error' });
   source.emit('tickSkipped', { reason: 'overlap' });
+  source.emit('onceReturned', { outcome: 'hit' });
 }
 
 /** The lines of an exposition, without what the two packages order in another way. */

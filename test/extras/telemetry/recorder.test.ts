@@ -153,6 +153,11 @@ describe('the metrics of lock services', () => {
     expect(valuesOf(LockMetric.JobLastSuccess, 'lock.job')).toEqual({ report: AT / 1000 });
   });
 
+  it('counts the calls of once that return a result, by their outcome', () => {
+    for (const outcome of ['run', 'hit', 'hit', 'wait', 'hit'] as const) source.emit('onceReturned', { outcome });
+    expect(valuesOf(LockMetric.OnceCalls, 'outcome')).toEqual({ run: 1, hit: 3, wait: 1 });
+  });
+
   it('counts each tick that no instance claimed', () => {
     source.emit('tickMissed', { count: 3 });
     source.emit('tickMissed', { count: 1_200 });
@@ -208,7 +213,9 @@ describe('the metrics of lock services', () => {
       source.register('leadership', 'importer');
       metrics.start(source);
       for (const [name, { kind }] of Object.entries(LOCK_METRICS)) {
-        if (kind === 'histogram' || name === LockMetric.BlockedTime) continue;
+        // Their groups are known with the first call.
+        const isByCall = name === LockMetric.BlockedTime || name === LockMetric.OnceCalls;
+        if (kind === 'histogram' || isByCall) continue;
         expect([name, zeros(name as LockMetric) > 0]).toEqual([name, true]);
       }
       expect(zeros(LockMetric.Acquire)).toBe(3 * 7);

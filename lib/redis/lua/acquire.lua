@@ -1,21 +1,21 @@
--- Takes the lock, or a share of it, if it is free and nobody waits for it. Lock, expiry and fencing token are written
+-- Takes the lock, or a share of it, if it is free and no caller waits for it. Lock, expiry and fencing token are written
 -- in one step, so a crash at any point leaves nothing that does not expire. Otherwise the caller joins the queue,
 -- or keeps the place it has there.
 --
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
---        4  the newest call: "began owner", when it began, in Redis's time in milliseconds. Only where ARGV 7 is given
+--        4  the newest call: "began owner", when it began, in Redis's time in milliseconds. Only with ARGV 7
 -- ARGV   1  owner
 --        2  mode: exclusive, reentrant, read, write or semaphore:count:total:resized
 --        3  lease in milliseconds
 --        4  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
 --        5  the largest number of waiters the caller accepts
---        6  its label, where it has one: JSON that begins with a brace
+--        6  its label, if any: JSON that begins with a brace
 --        7  of a call that ends older ones: "age keep", how long ago it began, and for how long the next ones are compared with
---           it, in milliseconds. The label is then '' where there is none
+--           it, in milliseconds. The label is then '' without one
 -- Reply  the fencing token: granted. Also when this owner holds the lock already, because the command was sent
---          again; its lease starts anew
+--          again; its lease restarts
 --        { 'busy' | 'queued' | 'full', TTL, holders }: not granted; TTL of the holder in milliseconds, and the holders
 --          as seen-holders.lua writes them. After 'busy' a fourth element means: not known yet, ask again. After
 --          'queued' it is the place in the queue, from 1; places that have expired may still count. The fifth one is

@@ -5,9 +5,9 @@
 --        3  fence
 -- ARGV   1  owner
 --        2  lease in milliseconds; a lease that has longer to run is not shortened
---        3  where it is there: grants nothing
+--        3  if given: grants nothing
 -- Reply  1: the owner reads now, also if it did before
---        3: the same, and the sender has to go on granting
+--        3: the same, and the sender has to continue granting
 --        0: not the owner; nothing was changed
 
 -- @include clock

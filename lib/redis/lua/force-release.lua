@@ -6,9 +6,9 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  fencing token
---        2  where it is there: grants nothing
+--        2  if given: grants nothing
 -- Reply  1: the lease was ended
---        3: the same, and the sender has to go on granting
+--        3: the same, and the sender has to continue granting
 --        0: no lease has this token; nothing was changed
 
 -- @include clock

@@ -6,9 +6,9 @@
 --        3  fence
 -- ARGV   1  owner
 --        2  permits that are left, at least 1
---        3  where it is there: grants nothing
+--        3  if given: grants nothing
 -- Reply  1: the owner has no more than these, also if it did before
---        3: the same, and the sender has to go on granting
+--        3: the same, and the sender has to continue granting
 --        0: not the owner, or no semaphore; nothing was changed
 
 -- @include clock

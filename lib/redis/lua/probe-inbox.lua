@@ -1,5 +1,5 @@
 -- Sends a message to the inbox of the client that runs it, by the way of a grant: a client that does not receive it
--- would not hear of a grant either. Leaves nothing behind. DEL is there because a server that has become a replica
+-- would not receive a grant either. Leaves nothing behind. DEL is there because a server that has become a replica
 -- refuses it, as it refuses a lock: the client then looks for the primary.
 --
 -- KEYS   1  a key of its own, which no other client has

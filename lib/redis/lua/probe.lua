@@ -2,13 +2,13 @@
 -- for another type fails there. Redis checks the rights of a command before it looks at the key, and before it
 -- redirects to another node of a cluster. So a node that refuses the script for its keys is asked without keys.
 --
--- KEYS   1  a key of its own, which looks like that of a lock
+-- KEYS   1  a key of its own, which looks like a lock's
 --        2  the fence
 -- ARGV   1  KEYS[1], for a script without keys
 --        2  KEYS[2], for a script without keys
 --        3  a channel on which no process waits for this message
 --        4  the commands to try, in lower case, with a space between them
---        5  another such channel, which looks like that of roll calls
+--        5  another such channel, which looks like the one of roll calls
 -- Reply  a list of pairs: what was tried, and what Redis said when it refused
 local key, fence, channel = KEYS[1] or ARGV[1], KEYS[2] or ARGV[2], ARGV[3]
 local refusals = {}

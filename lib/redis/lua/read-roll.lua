@@ -2,9 +2,9 @@
 --
 -- KEYS   1  the answers
 -- ARGV   1  'count', 'answers' or 'connected'
---        2  answers: where to go on, first 0. connected: a pattern for the inboxes
+--        2  answers: the cursor, first 0. connected: a pattern for the inboxes
 --        3  answers: about how many to return
--- Reply  count: how many there are. answers: { where to go on, or 0 at the end, { client id, answer, … } }. connected:
+-- Reply  count: how many there are. answers: { the cursor, 0 at the end, { client id, answer, … } }. connected:
 --        the inboxes that this server knows, or NOPERM if an ACL forbids it
 
 local command = ARGV[1]

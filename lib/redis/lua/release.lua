@@ -5,11 +5,11 @@
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
--- ARGV   1  owner, or '' to go on granting where another script has stopped
---        2  where it is there: grants nothing
+-- ARGV   1  owner, or '' to continue granting after a script that stopped early
+--        2  if given: grants nothing
 -- Reply  1: the owner held it
 --        0: not the owner; no lock was changed
---        3, 2: the same as 1 and 0, and the sender has to go on granting
+--        3, 2: the same as 1 and 0, and the sender has to continue granting
 
 -- The owner's, and nobody waits: nearly always. A lock of another mode is no string.
 local text = redis.pcall('GET', KEYS[1])

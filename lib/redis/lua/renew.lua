@@ -1,7 +1,7 @@
--- Starts the lease anew.
+-- Restarts the lease.
 --
 -- KEYS   1  lock
---        2  queue: only where a lease may be shortened
+--        2  queue: only if a lease may be shortened
 -- ARGV   1  owner
 --        2  lease in milliseconds
 --        3  '1' to shorten a lease that has longer to run

@@ -4,9 +4,9 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  permits
---        2  where it is there: grants nothing
--- Reply  1: the semaphore has this many permits, or nobody holds one
---        3: the same, and the sender has to go on granting
+--        2  if given: grants nothing
+-- Reply  1: the semaphore has this many permits, or none is held
+--        3: the same, and the sender has to continue granting
 --        0: the resource is in use as something else; nothing was changed
 
 -- @include clock

@@ -1,5 +1,5 @@
--- Releases like release.lua, but what the owner holds stays taken until its minimum is over, counted from the grant:
--- the fencing token tells when that was. No owner holds it then. The field or the text of the owner goes on under an id
+-- Releases like release.lua, but what the owner holds stays taken until its minimum has passed, counted from the grant:
+-- the fencing token has that time. No owner holds it then. The field or the text of the owner continues under an id
 -- that no process can have made, so no late command of the old owner changes anything, and the instance is still shown.
 -- Its lease is 0 from then on.
 --
@@ -7,12 +7,12 @@
 --        2  queue
 --        3  fence
 -- ARGV   1  owner
---        2  the minimum in milliseconds; '' where the next argument alone decides
+--        2  the minimum in milliseconds; '' if only the next argument decides
 --        3  how much of it can be left at most, in milliseconds: a token may be ahead of the clock
---        4  where it is there: grants nothing
+--        4  if given: grants nothing
 -- Reply  1: the owner held it, or the command was sent again
 --        0: not the owner; no lock was changed
---        3, 2: the same as 1 and 0, and the sender has to go on granting
+--        3, 2: the same as 1 and 0, and the sender has to continue granting
 
 -- @include clock
 -- @include granting

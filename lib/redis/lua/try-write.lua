@@ -2,7 +2,7 @@
 -- writes are in one step, so a process that dies leaves nothing either. No lock has this key, and no token is minted:
 -- the script counts on in a copy of the fence.
 --
--- KEYS   1  a key of its own, which looks like that of a lock
+-- KEYS   1  a key of its own, which looks like a lock's
 --        2  its queue
 --        3  the fence
 -- ARGV   none

@@ -8,7 +8,7 @@
 -- sweep     "cursor expiry", while the expired members are not all known. Each script looks at a bounded number of
 --           members, from this cursor of HSCAN on. No lease of those before it ends before this expiry. Until every
 --           member was seen, an expired member that was not seen counts as in use. The lock is free when nothing is
---           in use, and not because no member was seen: after a fail-over the cursor is that of another server
+--           in use, and not because no member was seen: after a failover the cursor is from another server
 -- <owner>   "permits token expiry about" of a member; see holder.lua. Each lease ends by itself; the key, with the last
 --           of them
 --

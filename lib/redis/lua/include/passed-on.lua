@@ -1,5 +1,5 @@
--- passedOn(done): the reply of a script that has granted to waiters. done is 1 or 0; 2 more if the sender has to go
--- on.
+-- passedOn(done): the reply of a script that has granted to waiters. done is 1 or 0; 2 more if the sender has to
+-- continue.
 
 -- @include granting
 

@@ -9,16 +9,16 @@
 -- #<number>                             score: its expiry
 --
 -- Numbers are smaller than any time, so the set begins with the places in their order, data before owner. Then come
--- their expiries, the soonest first. The rank of a member tells how many waiters are before it. A waiter that leaves
+-- their expiries, the soonest first. The rank of a member is the number of waiters before it. A waiter that leaves
 -- takes its members along, and the last one the key, which expires with the last of their places.
 --
--- Behind them stand the watchers: clients that wait until the lock is free, without a place. Each has one member:
+-- After them come the watchers: clients that wait until the lock is free, without a place. Each has one member:
 --
 -- !<watcher>                            score: when its watch ends, in milliseconds times 1000, plus a number below 1000
 --                                       that its client has given it; see watch.lua
 --
 -- A script passes a bounded number of places: each costs some of budget. A script that stops there sets isCut;
--- granting.lua tells which command goes on.
+-- granting.lua names the command that continues.
 
 -- @include clock
 

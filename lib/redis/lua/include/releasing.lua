@@ -1,6 +1,6 @@
 -- releaseLock(lockKey, queueKey, fenceKey, owner, text): leaves the queue, and passes on or frees what this owner
 -- holds. Returns 1 if it held it; whether it has looked at the lock, and the lock as it is then. text is as for
--- readHolder. It always grants what is free to the waiters, where it has a fence: a holder may have died, or a writer given up that had
+-- readHolder. With a fence, it always grants what is free to the waiters: a holder may have died, or a writer given up that had
 -- readers behind it. A waiter that gives up among the first ones may be one that was told of an end that has moved nearer:
 -- those who are now among the first are told what is left.
 

@@ -1,4 +1,4 @@
--- renewMember(lockKey, owner, leaseMs, exactly): starts the lease of one member anew.
+-- renewMember(lockKey, owner, leaseMs, exactly): restarts the lease of one member.
 
 -- @include members
 -- @include member

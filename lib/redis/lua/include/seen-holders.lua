@@ -1,10 +1,10 @@
 -- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text. Its first line is "mode count
 -- now", and each line after it a holder: "client share token end about". count is how many holders there are at least;
 -- share, how many permits a member has, or how often a single holder has entered; end, the time at which the lease ends;
--- about, as in holder.lua. '' where no holder is known. Needs clock.lua; lock; and ttl, what is left of the lease of a
+-- about, as in holder.lua. '' if no holder is known. Needs clock.lua; lock; and ttl, what is left of the lease of a
 -- single holder. An inline fragment: a function would cost those that are granted as well.
 --
--- The client is what an owner id has before its secret. Where many share the lock, Redis chooses some of them at
+-- The client is what an owner id has before its secret. If many share the lock, Redis chooses some of them at
 -- random: a look at all of them would have no bound. Without the right to HRANDFIELD the text is empty, and nothing
 -- else is different. What another program has written is cut here, and checked by the reader: that costs Redis
 -- nothing.

@@ -1,5 +1,5 @@
 -- Tells a waiter that it was granted: "seal token sentAt resource" in the inbox of its client; see grant-seal.ts. Needs
--- owner, that of the waiter; tokenText; sentAt, the stamp of its place; channel, its inbox; and lockKey. An inline
+-- owner, the waiter's; tokenText; sentAt, the stamp of its place; channel, its inbox; and lockKey. An inline
 -- fragment.
 
 local terms = tokenText .. ' ' .. sentAt

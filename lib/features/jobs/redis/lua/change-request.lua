@@ -1,10 +1,10 @@
--- Changes a request of an operator, in one step. A new one is told to all instances; the message only says where to look.
+-- Changes a request of an operator, in one step. A new one is announced to all instances; the message only has its place.
 --
 -- KEYS   1  the request
 -- ARGV   1  what it must be now, '' for none
 --        2  what it becomes; '' to look only
 --        3  how long it is kept, in milliseconds
---        4  where it is told to all instances, and '' where it is not
+--        4  the channel to announce it on, or '' for none
 --        5  the message
 -- Reply  what it is then, '' for none. NOPERM if an ACL forbids the channel; then there is none
 

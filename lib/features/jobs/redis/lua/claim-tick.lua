@@ -4,13 +4,13 @@
 --   <owner> runs      the owner was granted the run
 --   <owner> reruns    the same, after another owner had been granted it; '<owner>~3 reruns' for the third attempt
 --   returned          its owner gave the claim back before a run began; 'returned reruns' if an earlier run had begun
---   finished          the run is over
+--   finished          the run has ended
 --
 -- KEYS   1  lock
 --        2  claim
 --        3  fence
 --        4  the last accounted tick of the job: claimed, paused, or told as missed
---        5  the history, where the claim carries a note
+--        5  the history, if the claim has a note
 --        6  the record
 --        7  the pause
 --        8  the instances

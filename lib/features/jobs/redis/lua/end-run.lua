@@ -10,7 +10,7 @@
 --        2  fencing token of the run
 --        3  'ok', 'error' or 'lost'; 'none' for a run that never began: its entry is deleted
 --        4  name, code and message of the error, encoded for the history, with a space between them
---        5  where it is there: grants nothing
+--        5  if given: grants nothing
 -- Reply  as release.lua
 
 -- @include clock

@@ -1,13 +1,13 @@
--- Ends the claim of a tick: its run is over, and no process may rerun it. Or the owner gives the claim back before
+-- Ends the claim of a tick: its run has ended, and no process may rerun it. Or the owner gives the claim back before
 -- its run began.
 --
 -- KEYS   1  claim
---        2  the history of the job, where one is returned
+--        2  the history of the job, if one is returned
 --        3  the record of the job
 -- ARGV   1  owner
 --        2  how long Redis keeps the claim, in milliseconds
 --        3  'finished' or 'returned'
---        4  the tick, encoded for the history, where one is returned
+--        4  the tick, encoded for the history, if one is returned
 --        5  of a catch-up: when the last of its ticks was due; otherwise ''
 -- Reply  1: noted, also if it was noted before
 --        0: the claim belongs to another owner, or Redis has forgotten it

@@ -1,5 +1,5 @@
 -- Accounts ticks that no instance claimed: counts them, writes them into the history, and notes that a catch-up is owed.
--- Of all instances that tell the same ticks, one is answered that they are noted.
+-- If several instances report the same ticks, one gets the reply that they are noted.
 --
 -- KEYS   1  the last accounted tick of the job
 --        2  history
@@ -13,7 +13,7 @@
 --        5  when the next tick is due, or ''
 --        6  how long the record outlives the next tick, in milliseconds
 --        7  how long Redis keeps the last accounted tick at least, in milliseconds
---        8  the instance that tells, as an owner id
+--        8  the reporting instance, as an owner id
 --        9  how many ticks are before those that follow, and
 --        10  when the first of these was due, or ''
 --        11  when the last of these was due, or ''

@@ -8,7 +8,7 @@
 -- ARGV   1  owner
 --        2  lease in milliseconds
 --        3  the SHA-1 of a kept text that the caller cannot read, and which counts as none; or ''
---        4  its label, where it has one
+--        4  its label, if any
 -- Reply  { 'kept', text }: as the key has it
 --        otherwise as acquire.lua to a caller that leaves the queue alone
 

@@ -8,7 +8,7 @@
 -- ARGV   1  owner
 --        2  how long Redis keeps the result, in milliseconds
 --        3  the result
---        4  where it is there: grants nothing
+--        4  if given: grants nothing
 -- Reply  as release.lua
 
 -- @include clock

@@ -1,7 +1,7 @@
 -- The history of a job: a list of texts, the newest first. Each is "tick startedAt flags instance token", and once the
 -- run has ended also " endedAt outcome name code message". The flags have an r for each run of the same tick before this
--- one. A tick that was missed is "due noticedAt x instance". Fields are encoded, and "-" is an empty one. Where a command
--- of these fails, only the history lacks something.
+-- one. A tick that was missed is "due noticedAt x instance". Fields are encoded, and "-" is an empty one. If one of these
+-- commands fails, only the history lacks something.
 
 -- So many entries are looked at for one that has not ended: only those of missed ticks come between.
 local function recentRuns(runsKey)

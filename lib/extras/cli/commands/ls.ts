@@ -1,4 +1,3 @@
-import type { Holder } from '../../../kernel/api/holder.js';
 import type { LockState } from '../../../kernel/store/lock-state.js';
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { defineCommand } from '../frame/command.js';
@@ -108,16 +107,13 @@ async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: 
   return 'partial';
 }
 
-/** A lock for each holder; one without a holder where it is free and waited for. */
-function locksIn({ resource, mode, holders, waiters }: LockState): Lock[] {
-  if (holders.length === 0) return [{ resource, mode: mode ?? 'free', waiters: waiters.length }];
-  return holders.map((holder) => ({ ...lockOf(resource, holder), waiters: waiters.length }));
-}
-
-/** A holder as Redis knows it. */
-function lockOf(resource: string, holder: Holder): Omit<Lock, 'waiters'> {
-  const { mode, instanceId, fencingToken, heldMs, ttlMs } = holder;
-  return { resource, mode, holder: instanceId, work: labelText(holder), fencingToken, heldMs, leftMs: ttlMs };
+/** A lock for each holder, or one without a holder if it is free and waited for. */
+function locksIn({ resource, mode, holders, waiters: { length: waiters } }: LockState): Lock[] {
+  if (holders.length === 0) return [{ resource, mode: mode ?? 'free', waiters }];
+  return holders.map((each) => {
+    const { instanceId: holder, fencingToken, heldMs, ttlMs: leftMs } = each;
+    return { resource, mode: each.mode, holder, work: labelText(each), fencingToken, heldMs, leftMs, waiters };
+  });
 }
 
 function shown(json: object, locks: readonly Lock[]): Found {

@@ -13,7 +13,7 @@ import { SeededRandom } from '../../../support/world/seeded-random.js';
 import { runHere } from '../run-cli.js';
 import { TroubleProcess } from './trouble-fleet.js';
 
-const ROUNDS = process.env['TEST_SPEED'] === 'long' ? 40 : 5;
+const ROUNDS = Number(process.env['FINDINGS_ROUNDS'] ?? (process.env['TEST_SPEED'] === 'long' ? 40 : 3));
 const SEED = Number(process.env['FINDINGS_SEED'] ?? Date.now() % 1e6);
 const LEASE_MS = 6_000;
 
@@ -77,7 +77,8 @@ describeOnMachine(`trouble of a fleet of three processes, seed ${SEED}`, () => {
       return { kind: 'holderDead', resource: 'order:dead', instanceId: victim.instanceId, command };
     },
     async holderSilent([a]) {
-      const frozen = await start('frozen');
+      // Its lease outlasts whatever is planted beside it.
+      const frozen = await start('frozen', redis().url, 20 * LEASE_MS);
       await frozen.ask('hold', 'order:frozen');
       await a.ask('wait', 'order:frozen', 1);
       frozen.child.kill('SIGSTOP');

@@ -29,17 +29,27 @@ export const HIDDEN = '## Named above, not exported';
 export function reportApi({ entries, tsconfig, sourceFiles = new SourceFiles() }) {
   const program = programOf(Object.values(entries), tsconfig, sourceFiles);
   const checker = program.getTypeChecker();
-  const homes = new Map(); // symbol -> the first entry point that exports it
+  const homes = new Map(); // symbol -> the first entry point that exports it, or the package that it is from
   const sections = Object.entries(entries).map(([entry, file]) => {
     const exported = exportsOf(checker, program.getSourceFile(file));
-    const repeated = exported.filter(({ symbol }) => homes.has(symbol));
-    const own = exported.filter(({ symbol }) => !homes.has(symbol));
+    for (const { symbol } of exported) {
+      const source = symbol.declarations[0].getSourceFile();
+      if (program.isSourceFileFromExternalLibrary(source)) homes.set(symbol, packageOf(source));
+    }
+    const names = new Map(exported.map(({ name, symbol }) => [name, symbol]));
+    const isAlias = ({ name, symbol }) => name !== symbol.name && names.get(symbol.name) === symbol;
+    const repeated = exported.filter((each) => homes.has(each.symbol) || isAlias(each));
+    const own = exported.filter((each) => !repeated.includes(each));
     for (const { symbol } of own) homes.set(symbol, entry);
     return { entry, own, repeated };
   });
   const declarations = new Declarations(program, new Set(homes.keys()));
   const text = sections.map((section) => sectionText(section, homes, declarations));
   return `${[...text, hiddenText(declarations)].filter(Boolean).join('\n\n')}\n`;
+}
+
+function packageOf({ fileName }) {
+  return /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(fileName)[1];
 }
 
 function programOf(files, tsconfig, sourceFiles) {
@@ -67,9 +77,10 @@ function sectionText({ entry, own, repeated }, homes, declarations) {
   const types = own.length + repeated.length - values;
   const parts = [`## \`${entry}\``, `Values: ${values}. Types: ${types}.`];
   if (repeated.length > 0) {
-    parts.push(
-      `Also here: ${repeated.map(({ name, symbol }) => `\`${name}\` of \`${homes.get(symbol)}\``).join(', ')}.`,
+    const texts = repeated.map(({ name, symbol }) =>
+      homes.get(symbol) === entry ? `\`${name}\` for \`${symbol.name}\`` : `\`${name}\` of \`${homes.get(symbol)}\``,
     );
+    parts.push(`Also here: ${texts.join(', ')}.`);
   }
   for (const [title] of KINDS) {
     const ofKind = own.filter(({ symbol }) => kindOf(symbol) === title);

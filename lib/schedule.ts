@@ -1,5 +1,6 @@
 /**
- * Cron jobs, intervals and timeouts that run on one instance. Needs `@nestjs/schedule`.
+ * Cron jobs, intervals and timeouts that run on one instance, also under their names in `@nestjs/schedule`, which they
+ * need.
  *
  * @module nestjs-redis-lock/schedule
  */
@@ -10,6 +11,16 @@ export {
   SingletonTimeout,
   type SingletonTimeoutOptions,
 } from './features/jobs/nest/singleton-timed.decorators.js';
+
+// A file with jobs can import these from here in place of `@nestjs/schedule`. Not `export *`: decorators that a later
+// version adds would run on every instance.
+export { SingletonCron as Cron } from './features/jobs/nest/singleton-cron.decorator.js';
+export {
+  SingletonInterval as Interval,
+  SingletonTimeout as Timeout,
+} from './features/jobs/nest/singleton-timed.decorators.js';
+export { CronExpression, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+
 export type { SingletonRun } from './features/jobs/core/singleton-run-options.js';
 export type { JobMethodDecorator } from './features/jobs/nest/singleton-method.js';
 

@@ -1,12 +1,18 @@
 // Compiled by test/nest/types/types.slow.test.ts, never run.
 import { applyDecorators } from '@nestjs/common';
-import { CronExpression } from '@nestjs/schedule';
 import {
+  Cron,
+  CronExpression,
+  type CronOptions,
+  Interval,
+  ScheduleModule,
+  SchedulerRegistry,
   SingletonCron,
   SingletonInterval,
   type SingletonJobs,
   type SingletonRun,
   SingletonTimeout,
+  Timeout,
 } from 'nestjs-redis-lock/schedule';
 
 export class Jobs {
@@ -125,4 +131,54 @@ export async function atRunTime(jobs: SingletonJobs): Promise<void> {
   await jobs.pause('cron', { until: Date.now(), by: 'ann' });
   // @ts-expect-error: a text is no time
   await jobs.pause('cron', { until: 'tomorrow' });
+}
+
+const options: CronOptions = { name: 'with options', waitForCompletion: true, unrefTimeout: true };
+export const schedule = ScheduleModule.forRoot({ timeouts: false });
+
+/** As with `@nestjs/schedule`, by another import. */
+export class ByOneImport {
+  constructor(readonly registry: SchedulerRegistry) {}
+
+  @Cron(CronExpression.EVERY_MINUTE)
+  cron() {}
+
+  @Cron('0 * * * *', options)
+  protected async withOptions() {}
+
+  @Cron(new Date(), { disabled: true, threshold: 500, utcOffset: 60 })
+  once(): void {}
+
+  @Cron('0 * * * *', { timeZone: 'UTC', initialDelay: 5_000, onCrash: 'retry' })
+  async withFleetOptions({ rerun }: SingletonRun) {
+    console.log(!rerun);
+  }
+
+  @Interval(1_000)
+  interval() {}
+
+  @Interval('named', 1_000)
+  async named() {}
+
+  @Timeout(1_000)
+  timeout() {}
+
+  @Timeout('named', 1_000)
+  async namedTimeout() {}
+
+  // @ts-expect-error one of them
+  @Cron('0 * * * *', { timeZone: 'UTC', utcOffset: 60 })
+  twoZones() {}
+
+  // @ts-expect-error elsewhere it has not run
+  @Interval(1_000)
+  async withAResult() {
+    return 1;
+  }
+
+  // @ts-expect-error it would be called with its run
+  @Timeout(1_000)
+  withParameter(force = false) {
+    console.log(force);
+  }
 }

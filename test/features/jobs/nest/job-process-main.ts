@@ -3,22 +3,27 @@ import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { ScheduleModule } from '@nestjs/schedule';
 import type { LockEvent } from '../../../../lib/kernel/events/events.js';
 import { SingletonRuns } from '../../../../lib/features/jobs/core/singleton-runs.js';
 import { RedisLockModule } from '../../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../../lib/nest/redis-lock.service.js';
 import {
+  Cron,
+  CronExpression,
+  Interval,
+  ScheduleModule,
   SingletonCron,
   type SingletonCronOptions,
-} from '../../../../lib/features/jobs/nest/singleton-cron.decorator.js';
-import { SingletonInterval, SingletonTimeout } from '../../../../lib/features/jobs/nest/singleton-timed.decorators.js';
+  SingletonInterval,
+  SingletonTimeout,
+  Timeout,
+} from '../../../../lib/schedule.js';
 
 /** The settings of the application. */
 export interface JobSetup {
   readonly url: string;
   readonly keyPrefix: string;
-  readonly kind: 'cron' | 'interval' | 'timeout';
+  readonly kind: 'cron' | 'interval' | 'timeout' | 'one-import';
   /** Of the interval or the time-out. */
   readonly everyMs?: number;
   readonly jobLastsMs: number;
@@ -88,6 +93,19 @@ class TimeoutJob extends Job {
   }
 }
 
+/** Jobs as in `@nestjs/schedule`, without names. A timer that is late still fires. */
+@Injectable()
+class OneImport {
+  @Cron(CronExpression.EVERY_SECOND, { threshold: 60_000 })
+  cron() {}
+
+  @Interval(500)
+  interval() {}
+
+  @Timeout(100)
+  timeout() {}
+}
+
 @Module({
   imports: [
     ScheduleModule.forRoot(),
@@ -104,7 +122,7 @@ class TimeoutJob extends Job {
       ],
     }),
   ],
-  providers: [{ cron: CronJob, interval: IntervalJob, timeout: TimeoutJob }[setup.kind]],
+  providers: [{ cron: CronJob, interval: IntervalJob, timeout: TimeoutJob, 'one-import': OneImport }[setup.kind]],
 })
 class AppModule {}
 

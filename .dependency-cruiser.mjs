@@ -1,5 +1,5 @@
 /**
- * Which room of lib/ may import which. `npm run lint` checks every import, type-only ones included; a wrong arrow or a circle fails it.
+ * Which room of lib/ may import which. `npm run lint` checks every import, type-only ones included; a wrong arrow or a cycle fails it.
  * test/tools/arrows.slow.test.ts proves that each arrow which is not in this table is refused.
  */
 
@@ -341,8 +341,8 @@ export default {
       to: { path: '(^|/)node_modules/(@nestjs|reflect-metadata|rxjs)/', reachable: true },
     },
     {
-      name: 'no-circles',
-      comment: 'A circle of imports, types included: neither file can be read without the other.',
+      name: 'no-cycles',
+      comment: 'An import cycle, types included: neither file can be read without the other.',
       severity: 'error',
       from: { path: '^lib/' },
       to: { circular: true },

@@ -15,7 +15,7 @@ type CallReply = [nonce: string, scope: string, askedAt: number, ageMs: number, 
 
 /** Roll calls by a message, and a hash of the answers that expires by itself. */
 export class RedisRollCalls implements RollCalls {
-  /** Private, because the store has these roll calls: a circle could not be printed as JSON. */
+  /** Private, because the store has these roll calls: a cycle could not be printed as JSON. */
   readonly #store: ScriptHost;
 
   constructor(store: ScriptHost) {

@@ -138,7 +138,7 @@ describe('RedisLockTestingModule', () => {
       return locks.using(outer, () => locks.using(inner, () => 'done'));
     };
 
-    it('fails the call that takes locks in an order that makes a circle with an earlier one', async () => {
+    it('fails the call that takes locks in an order that makes a cycle with an earlier one', async () => {
       const module = await shop({ throwOnLockOrder: true });
       expect(await both(module, 'order:7', 'stock:1')).toBe('done');
       const error = await rejection(both(module, 'stock:2', 'order:8'));

@@ -85,7 +85,7 @@ function assemble(lib, script) {
       else if (verb === 'include' && indent === '' && rest === '') {
         cut();
         const next = find(lib, name, line);
-        if (open.includes(next)) throw mistake(line, `a circle: ${[...open, next].join(' includes ')}`);
+        if (open.includes(next)) throw mistake(line, `a cycle: ${[...open, next].join(' includes ')}`);
         if (included.has(next)) continue;
         pieces.push(...add(next, [...open, next]));
         included.add(next);
@@ -99,7 +99,7 @@ function assemble(lib, script) {
 
 /** @returns {Line[]} */
 function inline(lib, file, rest, indent, from, open = []) {
-  if (open.includes(file)) throw mistake(from, `a circle: ${[...open, file].join(' inlines ')}`);
+  if (open.includes(file)) throw mistake(from, `a cycle: ${[...open, file].join(' inlines ')}`);
   const words = rest.split(/\s+/).filter(Boolean);
   let lines = codeOf(lib, file)
     .filter(({ text }) => text.trim() !== '')

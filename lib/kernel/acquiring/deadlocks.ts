@@ -1,5 +1,5 @@
 import type { DeadlockedCall, HeldMeanwhile } from '../api/errors.js';
-import { findCircle, type NestedWait, tellCircle } from '../deadlocks/circles.js';
+import { findCycle, type NestedWait, deadlockedCalls } from '../deadlocks/cycles.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -35,11 +35,11 @@ export function heldByCaller(
     waits.set(each, wait);
     return wait;
   };
-  const circle = findCircle(waitOf(call, resource), (wanted) =>
+  const cycle = findCycle(waitOf(call, resource), (wanted) =>
     (queues.get(wanted)?.calls ?? []).filter((each) => !holdsNothing(each)).map((each) => waitOf(each, wanted)),
   );
   // The time of the others may be over in the same moment, when this call does not wait any more.
-  for (const [index, wait] of circle.entries()) wait.call.deadlock = tellCircle(circle, index);
+  for (const [index, wait] of cycle.entries()) wait.call.deadlock = deadlockedCalls(cycle, index);
   const { deadlock } = call;
   // The parts of one call are taken in the same order everywhere, so locks from outside of the call matter first.
   const holds = deadlock === undefined ? outerHolds(call) : liveHolds(call);
@@ -56,8 +56,8 @@ export function watchForDeadlock(resource: string, call: Caller, deps: Runtime):
     get giveUpAt() {
       return call.giveUpAt;
     },
-    set deadlock(circle: readonly DeadlockedCall[]) {
-      call.deadlock ??= circle;
+    set deadlock(cycle: readonly DeadlockedCall[]) {
+      call.deadlock ??= cycle;
     },
     nestedWait: () => nestedWaitOf(resource, call, deps),
   });

@@ -1,7 +1,7 @@
 import type { DeadlockedCall } from '../api/errors.js';
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
-import { byResource, findCircle, findCircles, type NestedWait, tellCircle } from './circles.js';
+import { byResource, findCycle, findCycles, type NestedWait, deadlockedCalls } from './cycles.js';
 
 /** Ask all instances this long before a wait ends: a roll call takes up to 300 ms, and Redis may be slow. */
 const ASK_BEFORE_MS = 1_000;
@@ -42,13 +42,13 @@ export class DeadlockWatch {
     return new DeadlockAlarm(call, this.deps.alarms, () => this.#search(call));
   }
 
-  async circleOn(resource: string): Promise<readonly DeadlockedCall[] | undefined> {
+  async cycleOn(resource: string): Promise<readonly DeadlockedCall[] | undefined> {
     const answers = await this.ask();
     if (answers === undefined) return undefined;
     const waits = certainWaits(answers);
     for (const wait of waits.get(resource) ?? []) {
-      const circle = findCircle(wait, (wanted) => waits.get(wanted) ?? []);
-      if (circle.length > 0) return tellCircle(circle);
+      const cycle = findCycle(wait, (wanted) => waits.get(wanted) ?? []);
+      if (cycle.length > 0) return deadlockedCalls(cycle);
     }
     return undefined;
   }
@@ -57,9 +57,9 @@ export class DeadlockWatch {
     // The event loop was blocked: the call gives up now.
     if (this.deps.clock.now() >= call.giveUpAt) return;
     const answers = await this.#answers();
-    const circle = answers && circleAmong(answers, call);
-    if (circle === undefined) return;
-    call.deadlock = circle;
+    const cycle = answers && cycleAmong(answers, call);
+    if (cycle === undefined) return;
+    call.deadlock = cycle;
     this.#nextAt = -Infinity;
     this.#pauseMs = PAUSE_MS.first;
   }
@@ -100,24 +100,24 @@ export class DeadlockAlarm implements Alarm {
   }
 }
 
-export function circleAmong(
+export function cycleAmong(
   answers: NestedWaits,
   call: Pick<WatchedCall, 'startedAt' | 'nestedWait'>,
 ): readonly DeadlockedCall[] | undefined {
   if (call.startedAt > answers.readAt - answers.withinMs) return undefined;
   const waits = certainWaits(answers);
-  const circle = findCircle(call.nestedWait(), (resource) => waits.get(resource) ?? []);
-  return circle.length === 0 ? undefined : tellCircle(circle);
+  const cycle = findCycle(call.nestedWait(), (resource) => waits.get(resource) ?? []);
+  return cycle.length === 0 ? undefined : deadlockedCalls(cycle);
 }
 
-/** All circles that calls wait in, by the answers of all instances: each once. */
-export function circlesAmong(answers: NestedWaits): readonly (readonly DeadlockedCall[])[] {
-  return findCircles(certainWaits(answers)).map((circle) => tellCircle(circle));
+/** All cycles that calls wait in, by the answers of all instances: each once. */
+export function cyclesAmong(answers: NestedWaits): readonly (readonly DeadlockedCall[])[] {
+  return findCycles(certainWaits(answers)).map((cycle) => deadlockedCalls(cycle));
 }
 
 /**
  * Returns the waits that count, by resource. The answers were given at different moments, so only waits that had begun
- * before the first of them count: at that moment, all calls of a circle waited for each other.
+ * before the first of them count: at that moment, all calls of a cycle waited for each other.
  */
 function certainWaits({ waits, withinMs }: NestedWaits): ReadonlyMap<string, readonly NestedWait[]> {
   return byResource(waits.filter(({ waitedMs, holds }) => waitedMs >= withinMs && holds.length > 0));

@@ -27,7 +27,7 @@ interface Wish {
 
 /**
  * Records the orders in which this process nests locks, by the groups of their names. It reports two orders that make a
- * circle as soon as both were seen, even if no call has waited for the other. A known order costs one look-up.
+ * cycle as soon as both were seen, even if no call has waited for the other. A known order costs one look-up.
  */
 export class LockOrder {
   /** By the held group, then the wanted one. A pair has several if some only read. */
@@ -36,8 +36,8 @@ export class LockOrder {
   #hasWarned = false;
   #originsLeft = ORIGINS;
   #originsSince = -Infinity;
-  /** Called with each circle beside the observers. If it throws, the call that closed the circle ends. */
-  onCircle: ((edges: readonly LockOrderEdge[]) => void) | undefined;
+  /** Called with each cycle beside the observers. If it throws, the call that closed the cycle ends. */
+  onCycle: ((edges: readonly LockOrderEdge[]) => void) | undefined;
 
   constructor(
     private readonly observers: LockObservers,
@@ -45,9 +45,9 @@ export class LockOrder {
     private readonly warn: (line: string) => void,
   ) {}
 
-  /** `true` if calls for several resources count, too: alone, those in one process never make a circle. */
+  /** `true` if calls for several resources count, too: alone, those in one process never make a cycle. */
   get hasEdges(): boolean {
-    return this.#size > 0 || this.onCircle !== undefined;
+    return this.#size > 0 || this.onCycle !== undefined;
   }
 
   list(): LockOrderEdge[] {
@@ -90,14 +90,14 @@ export class LockOrder {
     if (edges === undefined) wanted.set(edge.wanted, [edge]);
     else edges.push(edge);
     this.#size++;
-    const circle = this.#circleOf(edge);
-    if (circle === undefined) return;
+    const cycle = this.#cycleOf(edge);
+    if (cycle === undefined) return;
     const { service } = this.observers;
-    this.observers.emit({ type: 'lockOrder', service, edges: circle });
-    this.onCircle?.(circle);
+    this.observers.emit({ type: 'lockOrder', service, edges: cycle });
+    this.onCycle?.(cycle);
   }
 
-  #circleOf(last: LockOrderEdge): readonly LockOrderEdge[] | undefined {
+  #cycleOf(last: LockOrderEdge): readonly LockOrderEdge[] | undefined {
     if (last.held === last.wanted) {
       const other = this.#edges
         .get(last.held)!

@@ -272,7 +272,7 @@ export class FleetPlace implements TestPlace {
     this.instance.injected = injected;
     this.fleet.watch(this.instance, client);
     if (this.throwsOnLockOrder) {
-      client.deps.lockOrder.onCircle = (edges) => {
+      client.deps.lockOrder.onCycle = (edges) => {
         throw new TestKitError('lockOrder', `${describeOrders(edges)} This is an error by throwOnLockOrder.`);
       };
     }

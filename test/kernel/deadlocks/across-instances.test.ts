@@ -35,7 +35,7 @@ describe('calls of several instances that wait for each other', () => {
   /** Of the inner calls. */
   const errorsOf = ({ events }: Instance): LockTimeoutError[] =>
     events.flatMap((event) => (event.type === 'notAcquired' ? [event.error as LockTimeoutError] : []));
-  const circleOf = ({ heldByCaller }: LockTimeoutError) =>
+  const cycleOf = ({ heldByCaller }: LockTimeoutError) =>
     heldByCaller?.deadlock?.map(({ instanceId, holds, wants }) => `${instanceId}: ${holds} > ${wants}`);
   /** In steps, as the answers of other instances come. */
   const pass = async (ms: number): Promise<void> => {
@@ -47,8 +47,8 @@ describe('calls of several instances that wait for each other', () => {
     nested(b, 'y', 'x');
     await pass(WAIT_MS + 100);
     const [error] = errorsOf(a);
-    expect(circleOf(error!)).toEqual(['a: x > y', 'b: y > x']);
-    expect(circleOf(errorsOf(b)[0]!)).toEqual(['b: y > x', 'a: x > y']);
+    expect(cycleOf(error!)).toEqual(['a: x > y', 'b: y > x']);
+    expect(cycleOf(errorsOf(b)[0]!)).toEqual(['b: y > x', 'a: x > y']);
     expect(error!.waitedMs).toBe(WAIT_MS);
     const site = String.raw`\(.*across-instances\.test\.ts:\d+:\d+\)?\)`;
     expect(error!.message).toMatch(
@@ -142,7 +142,7 @@ describe('calls of several instances that wait for each other', () => {
     expect(explanation.value).toMatchObject({ cause: 'deadlock', state: { waiters: [] } });
   });
 
-  it('are not reported by explain() if there is no circle, or if the instances do not answer', async () => {
+  it('are not reported by explain() if there is no cycle, or if the instances do not answer', async () => {
     nested(a, 'x', 'y');
     await b.locks.acquire('y');
     await pass(1_000);

@@ -1,5 +1,5 @@
 import { DeadlockWatch, type NestedWaits, type WatchedCall } from '../../../lib/kernel/deadlocks/deadlock-watch.js';
-import type { NestedWait } from '../../../lib/kernel/deadlocks/circles.js';
+import type { NestedWait } from '../../../lib/kernel/deadlocks/cycles.js';
 import { Alarms } from '../../../lib/kernel/util/alarms.js';
 import { FakeClock } from '../../support/world/fake-clock.js';
 
@@ -36,7 +36,7 @@ describe('DeadlockWatch', () => {
     const startedAt = clock.now();
     return { startedAt, giveUpAt: startedAt + waitMs, nestedWait: () => wait('a', 'x', 'y') };
   };
-  const circle = async (): Promise<NestedWaits> => ({
+  const cycle = async (): Promise<NestedWaits> => ({
     waits: [{ ...wait('b', 'y', 'x'), waitedMs: 100 }],
     readAt: clock.now(),
     withinMs: 10,
@@ -73,7 +73,7 @@ describe('DeadlockWatch', () => {
 
   it('asks once for all calls of a second', async () => {
     const calls = Array.from({ length: 50 }, () => callOf(1_000));
-    answer = circle;
+    answer = cycle;
     for (const call of calls) watch.watch(call);
     await clock.advance(1_000);
     expect(asked).toHaveLength(1);

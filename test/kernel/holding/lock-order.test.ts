@@ -26,14 +26,14 @@ describe('conflicting orders of nested locks', () => {
       await nested(...rest);
     });
   };
-  const circles = () =>
+  const cycles = () =>
     eventsOf(a, 'lockOrder').map(({ edges }) => edges.map(({ held, wanted }) => `${held} > ${wanted}`).join(', '));
   const edges = () => a.locks.lockOrder().map(({ held, wanted }) => `${held} > ${wanted}`);
 
-  it('are reported as soon as two of them make a circle, though no call has waited', async () => {
+  it('are reported as soon as two of them make a cycle, though no call has waited', async () => {
     await nested('order:7', 'stock:1');
     await nested('order:8', 'stock:2');
-    expect(circles()).toEqual([]);
+    expect(cycles()).toEqual([]);
     await nested('stock:3', 'order:9');
     expect(eventsOf(a, 'lockOrder')).toEqual([
       {
@@ -85,9 +85,9 @@ describe('conflicting orders of nested locks', () => {
     it('may go up or down, but not both', async () => {
       await nested('account:1', 'account:2');
       await nested('account:3', 'account:4');
-      expect(circles()).toEqual([]);
+      expect(cycles()).toEqual([]);
       await nested('account:9', 'account:4');
-      expect(circles()).toEqual(['account > account, account > account']);
+      expect(cycles()).toEqual(['account > account, account > account']);
     });
 
     it('are ignored if one call takes several', async () => {
@@ -95,7 +95,7 @@ describe('conflicting orders of nested locks', () => {
       await nested('x', 'y');
       await a.locks.using(['account:2', 'account:1'], {}, () => {});
       await a.locks.using(['account:4', 'account:3'], {}, () => {});
-      expect(circles()).toEqual([]);
+      expect(cycles()).toEqual([]);
     });
   });
 
@@ -103,9 +103,9 @@ describe('conflicting orders of nested locks', () => {
     await a.locks.using(['order:1', 'stock:1'], {}, () => {});
     expect(edges()).toEqual([]);
     await nested('stock:1', 'order:1');
-    expect(circles()).toEqual([]);
+    expect(cycles()).toEqual([]);
     await a.locks.using(['order:1', 'stock:1'], {}, () => {});
-    expect(circles()).toEqual(['stock > order, order > stock']);
+    expect(cycles()).toEqual(['stock > order, order > stock']);
   });
 
   const READ = { mode: 'read' } as const;
@@ -116,10 +116,10 @@ describe('conflicting orders of nested locks', () => {
     ['only read one of them', [WRITE, READ], [READ, WRITE], 0],
     ['read in one order and write in the other', [READ, READ], [WRITE, WRITE], 1],
     ['write one and read the other', [WRITE, READ], [WRITE, READ], 1],
-  ] as const)('make a circle where calls can wait for each other: they %s', async (_name, there, back, expected) => {
+  ] as const)('make a cycle where calls can wait for each other: they %s', async (_name, there, back, expected) => {
     await nested(['x:1', there[0]], ['y:1', there[1]]);
     await nested(['y:1', back[0]], ['x:1', back[1]]);
-    expect(circles()).toHaveLength(expected);
+    expect(cycles()).toHaveLength(expected);
   });
 
   it('exclude semaphores, calls that do not wait, re-entries, and names without a group', async () => {

@@ -69,7 +69,7 @@ describe('the log of leases', () => {
     ]);
   });
 
-  it('that are taken inside each other in orders that make a circle', async () => {
+  it('that are taken inside each other in orders that make a cycle', async () => {
     const both = (outer: string, inner: string) => a.locks.using(outer, {}, () => a.locks.using(inner, {}, () => {}));
     await both('order:7', 'stock:1');
     await both('stock:2', 'order:8');

@@ -1,6 +1,6 @@
 import { entryOf } from '../../../kernel/util/objects.js';
 import type { LockDefaults } from '../../../kernel/api/lock-options.js';
-import { byResource, findCircles } from '../../../kernel/deadlocks/circles.js';
+import { byResource, findCycles } from '../../../kernel/deadlocks/cycles.js';
 import type { LockClientOptions } from '../../../kernel/wire.js';
 import { MemoryServer, readLockState } from '../../../memory/memory-server.js';
 import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
@@ -121,7 +121,7 @@ export class RaceKit implements SteppedTime {
     this.#turns = turns;
   }
 
-  /** Ends the schedule, and gives the applications back their own parts. */
+  /** Ends the schedule, and restores the original parts of the applications. */
   end(): void {
     for (const undo of this.#undo.splice(0)) undo();
   }
@@ -199,7 +199,7 @@ function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModu
 }
 
 /**
- * Looks for actors that wait for each other in a circle. Only their `waitMs` ends such waits.
+ * Looks for actors that wait for each other in a cycle. Only their `waitMs` ends such waits.
  *
  * @param servers by the names of their lock services
  * @returns the waits of each of them, for the story
@@ -218,10 +218,10 @@ function findDeadlock(servers: ReadonlyMap<string, MemoryServer>): string | unde
     }),
   );
   const alone = waits.find(({ resource, holds }) => holds.some((hold) => hold.resource === resource));
-  const [circle] = alone ? [[alone]] : findCircles(byResource(waits));
-  return circle
+  const [cycle] = alone ? [[alone]] : findCycles(byResource(waits));
+  return cycle
     ?.map(({ instanceId, name }, index) => {
-      const next = circle[index + 1] ?? circle[0]!;
+      const next = cycle[index + 1] ?? cycle[0]!;
       return `${instanceId} waits for ${name}, which ${next.instanceId} holds`;
     })
     .join('; ');

@@ -32,11 +32,11 @@ describeOnMachine('instances that wait for each other on a cluster of three', ()
     await Promise.all([untilQueued(a, 'y', a), untilQueued(b, 'x', b)]);
     setTimeout(isOver, WAIT_MS + 1_000);
     const [first, second] = await Promise.all(both);
-    const circle = ({ heldByCaller }: LockTimeoutError) =>
+    const cycle = ({ heldByCaller }: LockTimeoutError) =>
       heldByCaller?.deadlock?.map(({ instanceId, holds, wants }) => `${instanceId}: ${holds} > ${wants}`);
     const ofA = `${a.store.instanceId}: x > y`;
     const ofB = `${b.store.instanceId}: y > x`;
-    expect([circle(first!), circle(second!)]).toEqual([
+    expect([cycle(first!), cycle(second!)]).toEqual([
       [ofA, ofB],
       [ofB, ofA],
     ]);

@@ -9,7 +9,7 @@ import { withTimeout } from '../../../../kernel/store/ask.js';
 import type { LockState } from '../../../../kernel/store/lock-state.js';
 import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
 import { isHeldHereOnly, likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
-import { describeCause, describeCircle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
+import { describeCause, describeCycle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
 
 /** Options of `locks.explain()`: the known facts about a call that was refused. */
 export interface ExplainOptions {
@@ -64,7 +64,7 @@ export class Explainer {
     if (!MAY_BE_DEADLOCK.includes(seen.cause) || state.mode === 'semaphore') return seen;
     if (isHeldHereOnly(state) && state.waiters.length === 0 && own.waiting === 0) return seen;
     const { deadlocks } = this.deps;
-    const deadlock = deadlocks && (await this.#answerOf(deadlocks.circleOn(name)));
+    const deadlock = deadlocks && (await this.#answerOf(deadlocks.cycleOn(name)));
     return deadlock === undefined ? seen : explainState(state, own, options, { deadlock });
   }
 
@@ -114,7 +114,7 @@ export function explainState(
     ...describeHolding(state, leases),
     ...describeWaiting(state, own, silent),
     ...(deadlock
-      ? describeCircle(deadlock)
+      ? describeCycle(deadlock)
       : overlap
         ? describeOverlap(overlap, leases)
         : describeCause(cause, state, leases, wanted)),

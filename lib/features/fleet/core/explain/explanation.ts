@@ -15,7 +15,7 @@ const LOCK_CAUSES = [
   'holderDead',
   /** The lease is never renewed: it was acquired with `watchdog: false`. */
   'fixedLease',
-  /** Calls wait for each other in a circle: each holds what the next one waits for. All instances were asked. */
+  /** Calls wait for each other in a cycle: each holds what the next one waits for. All instances were asked. */
   'deadlock',
   /** The run of a job holds it, and later ticks were skipped or wait, because it has not ended. */
   'overlap',

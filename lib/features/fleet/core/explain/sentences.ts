@@ -115,7 +115,7 @@ function describeSilence({ count: silent, keptMsAgo, periodMs }: SilentWaiters, 
         : silent === 1
           ? `One of them has not kept its place for ${ago}.`
           : `${silent} of them have not kept their places for ${ago} or longer.`;
-  return `${sentence} A living waiter does so every ${formatDuration(periodMs)}, or more often.`;
+  return `${sentence} A live waiter does so at least every ${formatDuration(periodMs)}.`;
 }
 
 function nameWaiter({ instanceId, mode, permits }: LockWaiter, own: OwnPart): string {
@@ -124,7 +124,7 @@ function nameWaiter({ instanceId, mode, permits }: LockWaiter, own: OwnPart): st
 }
 
 /** Which calls wait for each other, and what to do. */
-export function describeCircle(deadlock: readonly DeadlockedCall[]): string[] {
+export function describeCycle(deadlock: readonly DeadlockedCall[]): string[] {
   const [{ isThisProcess, instanceId, holds }] = deadlock as readonly [DeadlockedCall];
   const first = isThisProcess ? 'A call of this process' : quote(instanceId);
   return [
@@ -152,7 +152,7 @@ export function describeCause(
     case 'inUse':
       if (state.mode === null)
         return [
-          'A living waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
+          'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
             `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
             'then the waiters have died, or cannot reach Redis.',
         ];
@@ -181,7 +181,7 @@ export function describeCause(
     case 'deadWaiters':
       return [
         'The processes in the queue have most likely died, or cannot reach Redis. ' +
-          'Until its place ends, each of them may be granted the lock before a living waiter. ' +
+          'Until its place ends, each of them may be granted the lock before a live waiter. ' +
           `The last place ends in ${formatDuration(endMs)} unless it is kept. ` +
           'Check again: if placeMs of a waiter goes up, it is alive. ' +
           'If none does, nothing has to be done; forceRelease() shortens each of these leases.',

@@ -39,7 +39,7 @@ export function lockFindings(fleet: FleetReport): Finding[] {
   }
   const holders = holdersIn(fleet);
   const deadlocked = new Set(deadlocks.flat().map(({ holds }) => holds));
-  const found: Finding[] = deadlocks.map((circle) => deadlockFinding(circle, waits, holders, askedAt));
+  const found: Finding[] = deadlocks.map((cycle) => deadlockFinding(cycle, waits, holders, askedAt));
   for (const resource of new Set([...waits.keys(), ...holders.keys()])) {
     if (deadlocked.has(resource)) continue;
     const finding = resourceFinding(resource, waits.get(resource) ?? [], holders.get(resource) ?? [], askedAt);
@@ -163,21 +163,21 @@ function resourceFinding(
 const whoIs = (instanceId: string) => ({ command: commandLine('who', instanceId) });
 
 function deadlockFinding(
-  circle: readonly DeadlockedCall[],
+  cycle: readonly DeadlockedCall[],
   waits: ReadonlyMap<string, readonly Wait[]>,
   holders: ReadonlyMap<string, readonly SeenHolder[]>,
   askedAt: number,
 ): Finding {
-  const resources = circle.map(({ holds }) => holds);
+  const resources = cycle.map(({ holds }) => holds);
   const waiting = [...new Set(resources)].flatMap((resource) => waits.get(resource) ?? []);
-  const [first] = circle as readonly [DeadlockedCall];
+  const [first] = cycle as readonly [DeadlockedCall];
   const { instanceId, holds, callSite } = first;
   const token = holders.get(holds)?.find((each) => each.instanceId === instanceId)?.fencingToken;
   const work = workOf(first, holders);
   return {
     severity: 'critical',
     kind: 'deadlock',
-    sentence: `Deadlock: ${sidesOf(circle, holders).join(' ')}`,
+    sentence: `Deadlock: ${sidesOf(cycle, holders).join(' ')}`,
     resource: holds,
     culprit: { instanceId, ...(work !== undefined && { work }), ...(callSite !== undefined && { callSite }) },
     since: askedAt - Math.max(0, ...waiting.map(({ waitedMs }) => waitedMs)),
@@ -190,12 +190,12 @@ function deadlockFinding(
 }
 
 /** One sentence for each side. */
-export function deadlockSentences(circle: readonly DeadlockedCall[], fleet: FleetReport): string[] {
-  return sidesOf(circle, holdersIn(fleet));
+export function deadlockSentences(cycle: readonly DeadlockedCall[], fleet: FleetReport): string[] {
+  return sidesOf(cycle, holdersIn(fleet));
 }
 
-function sidesOf(circle: readonly DeadlockedCall[], holders: ReadonlyMap<string, readonly SeenHolder[]>): string[] {
-  return circle.map((call) => {
+function sidesOf(cycle: readonly DeadlockedCall[], holders: ReadonlyMap<string, readonly SeenHolder[]>): string[] {
+  return cycle.map((call) => {
     const { instanceId, holds, wants, callSite } = call;
     const work = workOf(call, holders);
     const by = work === undefined ? plainOrQuoted(instanceId) : `${work} on ${plainOrQuoted(instanceId)}`;

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
-import { circlesAmong, type NestedWaits } from '../../../../kernel/deadlocks/deadlock-watch.js';
+import { cyclesAmong, type NestedWaits } from '../../../../kernel/deadlocks/deadlock-watch.js';
 import { ask, instanceOf } from '../../../../kernel/store/ask.js';
 import { fencingTickOf } from '../../../../kernel/store/fencing-token.js';
 import {
@@ -143,7 +143,7 @@ export class FleetView {
       subscribed: asked === undefined || !connected ? null : [...ids].filter(isInstance).sort(),
       unreadable,
       isScanCut,
-      deadlocks: circlesAmong(this.#nestedWaitsIn(answers)),
+      deadlocks: cyclesAmong(this.#nestedWaitsIn(answers)),
     } as const;
     return { ...report, unlisted: holders.map((holder) => ({ ...holder, life: lifeOf(holder, report) })) };
   }

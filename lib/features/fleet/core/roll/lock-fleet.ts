@@ -215,7 +215,7 @@ export interface FleetReport {
   /** `true` if `scan` has found more than 10,000 resources, and has looked at the first of them only. */
   readonly isScanCut: boolean;
   /**
-   * Calls that wait for each other in a circle: each wants a lock of the next one. Found among the listed calls, so a
+   * Calls that wait for each other in a cycle: each wants a lock of the next one. Found among the listed calls, so a
    * question about some resources finds fewer of them. Only waits count that had begun before the first instance
    * answered.
    */

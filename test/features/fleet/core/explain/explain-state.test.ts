@@ -162,7 +162,7 @@ describe('the explanation of a lock', () => {
     expect(sentences).toEqual([
       '"order:7" is free.',
       '2 waiters are in its queue, first shop-2 (mode exclusive), shop-4 (mode exclusive).',
-      'None of them has kept its place for 24 s. A living waiter does so every 10 s, or more often.',
+      'None of them has kept its place for 24 s. A live waiter does so at least every 10 s.',
       'Only the other processes know how long their calls have waited.',
       expect.stringMatching(/The last place ends in 6 s unless it is kept\. .*Check again: if placeMs .* goes up/),
     ]);
@@ -180,7 +180,7 @@ describe('the explanation of a lock', () => {
         },
         own,
       ).find((sentence) => sentence.includes('kept'));
-    const rhythm = 'A living waiter does so every 10 s, or more often.';
+    const rhythm = 'A live waiter does so at least every 10 s.';
     // A place that may have been kept in time, with jitter and some delay.
     expect(silence([17_400, 14_500])).toBeUndefined();
     expect(silence([10_000])).toBe(`It has not kept its place for 20 s. ${rhythm}`);
@@ -190,7 +190,7 @@ describe('the explanation of a lock', () => {
     // However long the lease is, a place is kept every 15 s.
     expect(silence([581_000], 600_000)).toBeUndefined();
     expect(silence([570_000], 600_000)).toBe(
-      'It has not kept its place for 30 s. A living waiter does so every 15 s, or more often.',
+      'It has not kept its place for 30 s. A live waiter does so at least every 15 s.',
     );
     // The place ends before it could count as silent.
     expect(silence([50], 2_000)).toBeUndefined();
@@ -203,7 +203,7 @@ describe('the explanation of a lock', () => {
       '"order:7" is free.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       'Only the other processes know how long their calls have waited.',
-      'A living waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
+      'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
         'Nothing is wrong unless it is still free in 24 s: then the waiters have died, or cannot reach Redis.',
     ]);
   });

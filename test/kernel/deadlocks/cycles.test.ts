@@ -1,6 +1,6 @@
 import type { DeadlockedCall } from '../../../lib/kernel/api/errors.js';
-import { findCircle, type NestedWait, tellCircle } from '../../../lib/kernel/deadlocks/circles.js';
-import { circleAmong, circlesAmong } from '../../../lib/kernel/deadlocks/deadlock-watch.js';
+import { findCycle, type NestedWait, deadlockedCalls } from '../../../lib/kernel/deadlocks/cycles.js';
+import { cycleAmong, cyclesAmong } from '../../../lib/kernel/deadlocks/deadlock-watch.js';
 import { SeededRandom } from '../../support/world/seeded-random.js';
 
 type Mode = NestedWait['mode'];
@@ -20,27 +20,27 @@ const wait = (
 });
 
 const among = (all: readonly NestedWait[]) => (resource: string) => all.filter((each) => each.resource === resource);
-const namesOf = (circle: readonly NestedWait[]) => circle.map(({ instanceId }) => instanceId).join('');
+const namesOf = (cycle: readonly NestedWait[]) => cycle.map(({ instanceId }) => instanceId).join('');
 
-describe('findCircle', () => {
+describe('findCycle', () => {
   it('returns the shortest', () => {
     const a = wait('a', ['x'], 'y');
-    expect(namesOf(findCircle(a, among([wait('b', ['z'], 'x'), wait('c', ['y'], 'z'), wait('d', ['y'], 'x')])))).toBe(
+    expect(namesOf(findCycle(a, among([wait('b', ['z'], 'x'), wait('c', ['y'], 'z'), wait('d', ['y'], 'x')])))).toBe(
       'ad',
     );
   });
 
   it('names the lock that blocks each, if they hold more', () => {
-    const circle = findCircle(wait('a', ['x', 'v'], 'y'), among([wait('b', ['w', 'y'], 'v')]));
-    expect(tellCircle(circle).map(({ holds }) => holds)).toEqual(['v', 'y']);
+    const cycle = findCycle(wait('a', ['x', 'v'], 'y'), among([wait('b', ['w', 'y'], 'v')]));
+    expect(deadlockedCalls(cycle).map(({ holds }) => holds)).toEqual(['v', 'y']);
   });
 
   it.each([
     ['calls in a row', [wait('b', ['y'], 'z'), wait('c', ['z'], 'w')]],
-    ['a circle that the call only waits for', [wait('b', ['y'], 'z'), wait('c', ['z'], 'y')]],
+    ['a cycle that the call only waits for', [wait('b', ['y'], 'z'), wait('c', ['z'], 'y')]],
     ['no call', []],
   ])('finds none among %s', (_name, others) => {
-    expect(findCircle(wait('a', ['x'], 'y'), among(others))).toEqual([]);
+    expect(findCycle(wait('a', ['x'], 'y'), among(others))).toEqual([]);
   });
 
   it.each([
@@ -53,23 +53,23 @@ describe('findCircle', () => {
   ] as const)('takes %s behind %s as it is', (wanted, held, found) => {
     const a = { ...wait('a', [], 'y', wanted), holds: [{ resource: 'x', mode: 'exclusive' as const }] };
     const b = { ...wait('b', [], 'x'), holds: [{ resource: 'y', mode: held }] };
-    expect(findCircle(a, among([b])).length > 0 ? 1 : 0).toBe(found);
+    expect(findCycle(a, among([b])).length > 0 ? 1 : 0).toBe(found);
   });
 
   it('follows no reader to a holder of unknown mode, and a writer to every holder', () => {
     const unknown = { ...wait('b', [], 'x'), holds: [{ resource: 'y' }] };
-    expect(findCircle({ ...wait('a', ['x'], 'y'), mode: 'read' }, among([unknown]))).toEqual([]);
-    expect(namesOf(findCircle(wait('a', ['x'], 'y'), among([unknown])))).toBe('ab');
+    expect(findCycle({ ...wait('a', ['x'], 'y'), mode: 'read' }, among([unknown]))).toEqual([]);
+    expect(namesOf(findCycle(wait('a', ['x'], 'y'), among([unknown])))).toBe('ab');
   });
 });
 
-describe('circleAmong', () => {
+describe('cycleAmong', () => {
   const answer = (each: NestedWait, waitedMs: number) => ({ ...each, waitedMs });
 
   it('counts a wait only if it had begun before the first answer', () => {
     const a = wait('a', ['x'], 'y');
     const found = (waitedMs: number, startedAt: number) =>
-      circleAmong(
+      cycleAmong(
         { waits: [answer(wait('b', ['y'], 'x'), waitedMs)], readAt: 1_000, withinMs: 300 },
         { startedAt, nestedWait: () => a },
       );
@@ -79,13 +79,13 @@ describe('circleAmong', () => {
   });
 });
 
-describe('circlesAmong', () => {
+describe('cyclesAmong', () => {
   const answer = (each: NestedWait, waitedMs: number) => ({ ...each, waitedMs });
 
-  it('returns each circle once, of waits that had begun before the first answer', () => {
+  it('returns each cycle once, of waits that had begun before the first answer', () => {
     const found = (waitedMs: number) => {
       const waits = [wait('a', ['x'], 'y'), wait('b', ['y'], 'x'), wait('c', ['v'], 'w'), wait('d', ['w'], 'v')];
-      const told = circlesAmong({
+      const told = cyclesAmong({
         waits: waits.map((each, index) => answer(each, index === 3 ? waitedMs : 300)),
         readAt: 1_000,
         withinMs: 300,
@@ -111,7 +111,7 @@ describe('circlesAmong', () => {
         return each.mode;
       },
     }));
-    expect(circlesAmong({ waits: counted, readAt: 1_000, withinMs: 300 })).toEqual([]);
+    expect(cyclesAmong({ waits: counted, readAt: 1_000, withinMs: 300 })).toEqual([]);
     expect(looks).toBeLessThan(500_000);
   });
 });
@@ -120,7 +120,7 @@ describe('circlesAmong', () => {
  * Calls take and leave locks as they like, and each process answers at a moment of its own. What is reported must have
  * been true of all of them at one moment.
  */
-describe('a circle that is reported', () => {
+describe('a cycle that is reported', () => {
   const RESOURCES = ['v', 'w', 'x', 'y'];
 
   /** Runs four calls in a process each, which answered the same roll call. */
@@ -157,17 +157,17 @@ describe('a circle that is reported', () => {
         if (!own) return [];
         const others = answers.waits.filter(({ instanceId }) => instanceId !== '0');
         const call = { startedAt: own.from, nestedWait: () => wait('0', [own.holds], own.wants) };
-        return [circleAmong({ ...answers, waits: others }, call) ?? []];
+        return [cycleAmong({ ...answers, waits: others }, call) ?? []];
       },
     ],
-    ['to an operator', ({ answers }) => circlesAmong(answers)],
+    ['to an operator', ({ answers }) => cyclesAmong(answers)],
   ])('%s existed at some moment', (_name, report) => {
     let reported = 0;
     for (let seed = 1; seed <= 3_000; seed++) {
       const history = historyOf(seed);
-      for (const circle of report(history)) {
-        if (circle.length > 0) reported++;
-        for (const { instanceId, holds, wants } of circle) {
+      for (const cycle of report(history)) {
+        if (cycle.length > 0) reported++;
+        for (const { instanceId, holds, wants } of cycle) {
           const then = history.stateAt(Number(instanceId), history.askedAt);
           expect({ seed, ...then }).toMatchObject({ seed, holds, wants });
         }

@@ -20,15 +20,15 @@ export interface NestedWait {
 }
 
 /**
- * Finds the shortest circle of calls that a call waits in: each waits for a lock of the next one, and the last one for
+ * Finds the shortest cycle of calls that a call waits in: each waits for a lock of the next one, and the last one for
  * a lock of the first one. Waits for permits of a semaphore are not followed, whose other holders may give theirs back;
  * nor is a reader behind a reader.
  *
  * @param waitsFor the calls that wait for a resource and hold others
  * @param looks how many calls may be looked at, which several searches can share
- * @returns the circle, which begins with the call; empty where none is found
+ * @returns the cycle, which begins with the call; empty where none is found
  */
-export function findCircle<W extends NestedWait>(
+export function findCycle<W extends NestedWait>(
   own: W,
   waitsFor: (resource: string) => Iterable<W>,
   looks = { left: MAX_LOOKS },
@@ -52,14 +52,14 @@ export function findCircle<W extends NestedWait>(
   return [];
 }
 
-export function findCircles<W extends NestedWait>(waitsFor: ReadonlyMap<string, readonly W[]>): (readonly W[])[] {
+export function findCycles<W extends NestedWait>(waitsFor: ReadonlyMap<string, readonly W[]>): (readonly W[])[] {
   const found = new Set<W>();
   const looks = { left: MAX_LOOKS };
   return [...waitsFor.values()].flat().flatMap((wait) => {
     if (found.has(wait)) return [];
-    const circle = findCircle(wait, (resource) => waitsFor.get(resource) ?? [], looks);
-    for (const each of circle) found.add(each);
-    return circle.length === 0 ? [] : [circle];
+    const cycle = findCycle(wait, (resource) => waitsFor.get(resource) ?? [], looks);
+    for (const each of cycle) found.add(each);
+    return cycle.length === 0 ? [] : [cycle];
   });
 }
 
@@ -78,9 +78,9 @@ function isInTheWay({ mode }: NestedWait['holds'][number], wait: NestedWait): bo
   return wait.mode !== 'read' || (mode !== undefined && mode !== 'read');
 }
 
-/** Describes a circle for the error of the call with this index in it. */
-export function tellCircle(circle: readonly NestedWait[], index = 0): readonly DeadlockedCall[] {
-  const turned = [...circle.slice(index), ...circle.slice(0, index)];
+/** Describes a cycle for the error of the call with this index in it. */
+export function deadlockedCalls(cycle: readonly NestedWait[], index = 0): readonly DeadlockedCall[] {
+  const turned = [...cycle.slice(index), ...cycle.slice(0, index)];
   const calls = turned.map(({ instanceId, isThisProcess, group, resource, callSite }, at) => {
     const holds = turned.at(at - 1)!.resource;
     const site = callSite !== undefined && { callSite };

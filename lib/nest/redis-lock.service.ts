@@ -148,37 +148,37 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * a failover.
    *
    * Does the work once in the fleet, and gives its result to every call with this key until `resultTtlMs` has passed.
-   * Calls that come while it runs wait for it. A later call costs one `GET`. If the work throws, nothing is kept: the
-   * calls that wait in this process get the same error, and another process runs the work again. If its process dies,
-   * the next one that waits runs it, within a lease.
+   * Calls that arrive while it runs wait for it. A later call costs one `GET`. If the work throws, nothing is stored:
+   * the calls that wait in this process get the same error, and another process runs the work again. If its process
+   * dies, the next one that waits runs it, within a lease.
    *
    * ```ts
    * const report = await locks.once('report:7', { resultTtlMs: 60_000 }, () => build(7));
    * ```
    *
-   * The result is kept as JSON, and each call gets it as parsed, also the one that did the work: a `Date` is a string
-   * for all of them. Its lock is `once:<key>`.
+   * The result is stored as JSON, and every call gets the parsed JSON, even the one that did the work: a `Date` is a
+   * string for all of them. Its lock is `once:<key>`.
    *
    * @param key one name. What the result depends on has to be in it, such as the tenant
    * @throws the error of the work, when this call did it, or waited for another one of this process
    * @throws LockBusyError when another call does the work and `waitMs` is 0
    * @throws LockTimeoutError when another call still does the work after `waitMs`
-   * @throws LeaseLostError if the lease is lost before the work ends; `value` is its result, which is not kept. With
+   * @throws LeaseLostError if the lease is lost before the work ends; `value` is its result, which is not stored. With
    *   `onLost: 'ignore'`, the call resolves to that instead
    * @throws LockReentryError when the work of a key calls `once` with that key
    * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs`, or refuses
    * @throws LockAbortedError when `signal` aborts
    * @throws LockShutdownError when the application shuts down
-   * @throws InvalidLockOptionsError when an option or the key is invalid, when the result is no JSON, and on a quorum
+   * @throws InvalidLockOptionsError when an option or the key is invalid, when the result is not JSON, and on a quorum
    */
   once<T>(key: string, options: OnceOptions<T>, work: LockedWork<T>): Promise<T> {
     return this.#parts.once.run(key, options, work);
   }
 
   /**
-   * Deletes the result that {@link once} keeps for a key, so that the next call does the work. If the work runs now, its
-   * result goes to the calls that wait for it, and is not kept: a later call never gets a result of work that began
-   * before.
+   * Deletes the result that {@link once} keeps for a key, so that the next call does the work. If the work is running
+   * now, the calls that wait for it still get its result, but it is not stored: a later call never gets the result of
+   * work that began earlier.
    *
    * @throws LockUnavailableError when Redis cannot be reached, or refuses
    * @throws InvalidLockOptionsError when the key is invalid, and on a quorum
@@ -202,7 +202,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    *
    * @throws LockNotHeldError when this async context holds no such lease
    * @throws LeaseLostError when the lease was lost
-   * @throws InvalidLockOptionsError when the name is invalid; `undefined` is no name
+   * @throws InvalidLockOptionsError when the name is invalid; `undefined` is not a name
    */
   currentOrThrow(): Lease;
   currentOrThrow(resource: string): Lease;
@@ -292,7 +292,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
 
   /**
    * Returns the orders in which calls of this process have taken locks inside each other, by the groups of their names:
-   * up to 1,000, each with the first calls that did so. Sends nothing. Orders that make a circle are reported by the
+   * up to 1,000, each with the first calls that did so. Sends nothing. Orders that make a cycle are reported by the
    * event `lockOrder` and a line in the log.
    */
   lockOrder(): LockOrderEdge[] {
@@ -325,7 +325,7 @@ export class RedisLockService implements OnApplicationBootstrap, BeforeApplicati
    * Calls the observer with every event of the locks from now on.
    *
    * @returns a function that removes the observer
-   * @throws InvalidLockOptionsError when the observer is no function
+   * @throws InvalidLockOptionsError when the observer is not a function
    */
   observe(observer: LockObserver): () => void {
     checkFunction('observer', observer);

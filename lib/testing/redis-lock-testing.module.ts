@@ -19,8 +19,8 @@ import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/tes
 /** Options of {@link withTestLocks}. */
 export interface TestLocksOptions {
   /**
-   * Applications of one process with the same fleet compete for locks like instances of one application. A fleet is
-   * forgotten once its last application has closed.
+   * The name of a fleet. Applications in one process with the same name compete for locks like instances of one
+   * application. A fleet is discarded once its last application has closed.
    *
    * @allowed 1 to 100 characters
    * @default a fleet of its own
@@ -34,14 +34,14 @@ export interface TestLocksOptions {
    */
   clock?: TestClock;
   /**
-   * With `clock: 'manual'`: the start time. The first application of a fleet decides.
+   * With `clock: 'manual'`: the start time. The value of the first application in a fleet counts.
    *
    * @allowed a `Date`, or milliseconds
    * @default 2026-01-01T00:00:00Z
    */
   startsAt?: Date | number;
   /**
-   * `true` fails a call with a `TestKitError` if it nests locks in an order that forms a circle with an earlier one,
+   * `true` fails a call with a `TestKitError` if it nests locks in an order that forms a cycle with an earlier one,
    * even if the lock is free. Otherwise you only get the event `lockOrder` and a log line.
    *
    * @default false

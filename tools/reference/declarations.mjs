@@ -322,7 +322,7 @@ function sourcesOfLib() {
 /** One line of Markdown. */
 function plain(text) {
   return text
-    .replace(/\{@link (\w+)\}/g, '`$1`')
+    .replace(/\{@link (\w+)\s*\}/g, '`$1`')
     .replace(/\s+/g, ' ')
     .trim();
 }

@@ -24,7 +24,7 @@ const MAX_REASON = 300;
 
 /** The result of {@link exploreRaces}. */
 export interface ExploreRacesResult {
-  /** The schedules that ran to their end. */
+  /** The number of schedules that ran to completion. */
   readonly schedules: number;
   /** The choices that were skipped, because they only lead to orders that are equal to others. */
   readonly pruned: number;
@@ -152,13 +152,13 @@ export class Exploration<World> {
     world: World,
     deadlock?: string,
   ): Promise<Failure | undefined> {
-    const circle = deadlock === undefined ? undefined : `deadlock: ${deadlock}`;
-    if (ending === 'stuck') return { reason: circle ?? `no actor can continue: ${schedule.describeWaits()}` };
+    const cycle = deadlock === undefined ? undefined : `deadlock: ${deadlock}`;
+    if (ending === 'stuck') return { reason: cycle ?? `no actor can continue: ${schedule.describeWaits()}` };
     if (ending === 'endless') return { reason: `it does not end within ${schedule.steps.length} steps` };
     const hadFault = schedule.steps.some(({ isFault }) => isFault);
     const thrower = schedule.actors.find((actor) => actor.state === 'threw' && !this.#mayThrow(actor, hadFault));
-    if (circle !== undefined && thrower?.value instanceof LockTimeoutError) {
-      return { reason: circle, cause: thrower.value };
+    if (cycle !== undefined && thrower?.value instanceof LockTimeoutError) {
+      return { reason: cycle, cause: thrower.value };
     }
     if (thrower) return { reason: `${thrower.name} threw ${errorText(thrower.value)}`, cause: thrower.value };
     try {
@@ -250,8 +250,8 @@ function diverged(step: number, expected: readonly Choice[], found: readonly Cho
 function tooMany(most: number): RaceToolError {
   return new RaceToolError(
     'TOO_MANY_SCHEDULES',
-    `exploreRaces: no race in ${most} schedules, and there are more. Name the object of each racePoint, promise ` +
-      "`shares: 'named'`, use fewer actors, raise `maxSchedules`, or run some of them: `schedules: 1_000`",
+    `exploreRaces: found no race in ${most} schedules, but there are more. To cover all, name the object of ` +
+      "each racePoint, promise `shares: 'named'`, use fewer actors, or raise `maxSchedules`. To run only some: `schedules: 1_000`",
   );
 }
 

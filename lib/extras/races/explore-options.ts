@@ -35,8 +35,9 @@ export interface ExploreRacesOptions<World> {
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   * The number of schedules to run. `'all'`: one of each set of equal orders. A number: all of them if half of it is
-   * enough; otherwise half of it, chosen at random by the `seed`.
+   * The number of schedules to run. `'all'` runs one of each set of equal orders. With a number, the first half tries
+   * orders systematically, and ends the search if that covers all of them; the second half tries random orders (see
+   * `seed`).
    *
    * @allowed `'all'`, or 1 and more
    * @default 'all'
@@ -54,7 +55,7 @@ export interface ExploreRacesOptions<World> {
    * `'stall'`: it is paused until its leases have expired. `'lose'`: its locks are lost, and it is notified.
    *
    * @allowed a list of `'kill'`, `'stall'`, `'lose'`
-   * @default nothing
+   * @default none
    */
   readonly faults?: readonly FaultKind[];
   /**
@@ -65,15 +66,16 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxFaults?: number;
   /**
-   * The objects that unnamed code may touch: an actor before its first point, and after a lock call. `'anything'` tries
-   * it in every order. `'named'` promises that actors only share locks, `raced` objects and what a `racePoint` names,
-   * which leaves far fewer orders. If that is wrong, races are missed.
+   * The objects that may be touched by code without a name: the code before an actor's first point, and after a lock
+   * call. `'anything'` tries such code in every order. `'named'` promises that actors only share locks, `raced` objects
+   * and what a `racePoint` names, which leaves far fewer orders. If the promise is wrong, races are missed.
    *
    * @default 'anything'
    */
   readonly shares?: 'anything' | 'named';
   /**
-   * Returns true if an actor may end with this error. The invariant sees it as an outcome; every other error is a race.
+   * Returns true if an actor may end with this error. The invariant gets it as an outcome; every other error counts as
+   * a race.
    *
    * @default a `LockBusyError` with the code `LOCK_BUSY`, and every error of this package once a fault has happened
    */
@@ -141,7 +143,7 @@ function checkSchedules(option: string, value: unknown): void {
 function checkSeed(option: string, value: unknown): void {
   if (typeof value === 'string') readSeed(value);
   else if (!Number.isSafeInteger(value)) {
-    throw wrongValue(option, 'an integer, or the text in `seed` of a RaceFoundError', value);
+    throw wrongValue(option, 'an integer, or the `seed` text of a RaceFoundError', value);
   }
 }
 
@@ -176,7 +178,7 @@ export class ScheduleRecord {
 export function readSeed(text: string) {
   const [, digits, check] = /^([0-9a-z.]*)-([0-9a-f]{6})$/.exec(text) ?? [];
   if (digits === undefined || check === undefined) {
-    throw wrongValue('seed', 'an integer, or the text in `seed` of a RaceFoundError', text);
+    throw wrongValue('seed', 'an integer, or the `seed` text of a RaceFoundError', text);
   }
   return { numbers: digits === '' ? [] : digits.split('.').map((digit) => parseInt(digit, 36)), check };
 }

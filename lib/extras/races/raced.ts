@@ -16,11 +16,11 @@ import { brief } from './schedule/story.js';
 /** Options of {@link racePoint}. */
 export interface RacePointOptions {
   /**
-   * The object that the code from this point to the actor's next one touches, and nothing else that other actors see.
-   * Orders that only differ in steps on other objects then run once.
+   * The only shared object that the actor touches between this point and its next one. Orders that only differ in steps
+   * on other objects then run once.
    *
    * @allowed text that is not empty
-   * @default it may touch anything, so it is tried in every order
+   * @default any object, so the step is tried in every order
    */
   readonly object?: string;
   /**
@@ -58,7 +58,7 @@ function accessOf(name: string, options: RacePointOptions = {}): Access {
 /** Options of {@link raced}. */
 export interface RacedOptions<T> {
   /**
-   * The name in the story of a race.
+   * The name that the story of a race shows.
    *
    * @allowed text that is not empty
    * @default the name of its class
@@ -72,8 +72,8 @@ export interface RacedOptions<T> {
    */
   readonly reads?: readonly (keyof T & string)[];
   /**
-   * Returns the part that a call touches, such as one row: calls for other parts can be swapped. `undefined` means all
-   * of it, so the order always matters.
+   * Returns the part that a call touches, such as one row: calls for other parts can be swapped. `undefined` means that
+   * the call may touch anything, so the order always matters.
    *
    * @default the whole object, as one part
    */
@@ -94,7 +94,7 @@ export const RACED_OPTIONS = new OptionTable({
  * A call promises that the code behind it, up to the actor's next point, touches nothing else that other actors see. If
  * that is wrong, such as with a cache in a field, return `undefined` from `object`.
  *
- * @throws InvalidLockOptionsError when it is no object, or an option is invalid
+ * @throws InvalidLockOptionsError when the target is not an object, or an option is invalid
  */
 export function raced<T extends object>(target: T, options: RacedOptions<T> = {}): T {
   check(target, options);

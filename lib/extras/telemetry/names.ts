@@ -197,7 +197,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.JobSkipped]: {
     kind: 'counter',
     unit: '{tick}',
-    description: 'Ticks of a singleton job that did not run on this instance, by the reason.',
+    description: 'Ticks of a singleton job that did not run on this instance, by reason.',
     attributes: [...OF_JOB, Reason],
     values: { [Reason]: ['claimed', 'overlap', 'paused', 'late', 'early', 'otherDate', 'crashed', 'failed'] },
   },

@@ -134,7 +134,7 @@ export function describeDeadlock(calls: readonly DeadlockedCall[], first: string
 
 const SEVERAL = 'docs/guide/several-resources.md#what-can-still-deadlock';
 
-/** Returns the advice after a time-out. A longer wait is no help against a deadlock. */
+/** Returns the advice after a time-out. A longer wait does not help against a deadlock. */
 function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined): string {
   const advice = 'Raise waitMs, hold the lock for less time, or try again later.';
   if (meanwhile === undefined) return advice;

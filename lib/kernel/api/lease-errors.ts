@@ -198,7 +198,7 @@ export class LockNotHeldError extends LockError {
 
   /** @internal */
   constructor(
-    /** The resource that was asked for; `undefined`: any lock. Then `resource` of the error is empty. */
+    /** The requested resource; `undefined` for any lock, which leaves the error's `resource` empty. */
     resource: string | undefined,
     /** The resources that the async context holds, the innermost first. */
     readonly held: readonly string[],

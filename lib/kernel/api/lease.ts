@@ -18,10 +18,10 @@ export interface Lease extends AsyncDisposable {
   /** The number of permits of a semaphore that it has; `undefined` in other modes. */
   readonly permits: number | undefined;
   /**
-   * A number larger than the token of every earlier lease that this one excludes. Readers beside each other, and
-   * holders of permits, have different numbers in no fixed order. Send it with each write, and let the receiver refuse
-   * a token smaller than the largest it has seen. For several resources it is the largest of their tokens; the next
-   * holder of any of them gets a larger one.
+   * A number larger than the token of every earlier lease that this one excludes. Concurrent readers, and holders of
+   * permits, have different numbers in no fixed order. Send it with each write, and let the receiver refuse a token
+   * smaller than the largest it has seen. For several resources it is the largest of their tokens; the next holder of
+   * any of them gets a larger one.
    *
    * @throws InvalidLockOptionsError for several resources in different slots of a Redis Cluster: each slot numbers its
    * leases separately, so the largest token could exceed the next holder's. Use {@link fencingTokenOf}
@@ -84,7 +84,7 @@ export interface Lease extends AsyncDisposable {
    */
   releasePermits(count: number): Promise<void>;
   /**
-   * Releases the resource. A second call does nothing, and releasing a lost lease is no error.
+   * Releases the resource. A second call does nothing, and releasing a lost lease is not an error.
    *
    * @throws LockUnavailableError when Redis did not confirm it. The lease has ended here all the same, and the release
    * is sent again in the background until the lock has expired by itself.

@@ -91,8 +91,8 @@ export interface LockOptions {
    */
   minHoldMs?: number;
   /**
-   * The time limit of one command. Releases and other commands for a lease are retried for this long if Redis has
-   * certainly not run them.
+   * The time limit of one command. Releases and other commands for a lease are retried for this long if it is certain
+   * that Redis has not run them.
    *
    * @allowed 10 ms to 60 s
    * @default 1000

@@ -73,7 +73,7 @@ export function checkOwnResource(name: unknown, source: string, allowed = ONE): 
     throw invalid(
       source,
       `names that begin with "${prefix}" belong to ${owner}`,
-      `${allowed}. Put a prefix of your own before names that come from outside`,
+      `${allowed}. Add your own prefix to names that come from outside`,
       InvalidResourceError,
     );
   }

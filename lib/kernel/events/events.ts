@@ -14,7 +14,10 @@ interface OfLock extends OfService {
   resource: string;
   /** The mode that the call has asked for. It stays the same when the lease is downgraded. */
   mode: LockMode;
-  /** A static name of few values for metrics: `Class.method` of a decorated method, or a part of the resource. */
+  /**
+   * A name with few distinct values (low cardinality), for metrics: `Class.method` of a decorated method, or a part of
+   * the resource.
+   */
   group: string;
 }
 
@@ -64,21 +67,21 @@ export interface LockOrderEdge {
 export type LockEvent =
   /**
    * A lease begins. `hasWaited`: the call emitted `waiting` before. `handedOn`: passed on in memory by another call of
-   * this process. Exactly one end follows: `released`, `lost`, `leaseAbandoned`, or `releaseFailed` with `isEnd`.
+   * this process. Exactly one of these ends it: `released`, `lost`, `leaseAbandoned`, or `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
    * A call starts waiting: for a holder, its turn, or Redis. It ends with `acquired` or `notAcquired` with `hasWaited`.
    * Candidates of a leadership don't emit it. `holders` has up to 8 of the `holderCount` holders (0 if unknown).
-   * `place`: the place of this process in the queue, from 1, dead processes included; undefined for all but its first
-   * waiting call.
+   * `place`: the place of this process in the queue, from 1, counting dead processes; only set for the first waiting
+   * call of the process.
    */
   | ({ type: 'waiting' } & OfLock & Holders & { place?: number })
   /** A call has been waiting for 5 s, and still is. Emitted once per call. */
   | ({ type: 'waitingLong' } & OfLock & Holders & { waitedMs: number; place?: number })
   /**
-   * A call to acquire failed, such as a busy `tryAcquire`. `resource` was not granted, `resources` are all that it
-   * asked for. `waitedMs` counts from asking for `resource`.
+   * A call failed to acquire a lock, such as a `tryAcquire` of a busy resource. `resource` is the one that was not
+   * granted; `resources` lists all that the call requested. `waitedMs` is measured from the request for `resource`.
    */
   | ({ type: 'notAcquired' } & OfLock & {
         resources: readonly string[];
@@ -88,24 +91,24 @@ export type LockEvent =
       })
   /** A lease was released. */
   | ({ type: 'released' } & OfLease & { heldMs: number })
-  /** A lease ended while it was held and its `signal` aborted, or the release found that it had ended. */
+  /** A lease ended while it was held, and its `signal` aborted; or its release found that it had already ended. */
   | ({ type: 'lost' } & OfLease & { heldMs: number; reason: LeaseLossReason; error: LeaseLostError })
   /**
    * A lease was not released, and nothing in this process refers to it any more. `callSite`: the code that acquired it,
-   * if recorded. `isRenewed`: it stays held (`onLeak`).
+   * if recorded. `isRenewed`: it is still renewed, so it stays held (`onLeak`).
    */
   | ({ type: 'leaked' } & OfLease & { heldMs: number; callSite: string | undefined; isRenewed: boolean })
   /** A lease has been held for longer than `warnAfterMs`, and still is. Emitted once per lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
    * The event loop was blocked for at least `blockedMs`, more than a quarter of this lease. Every block longer than a
-   * third of a lease and 70 ms is reported. `leftMs`: the time left on the lease. Of several leases, names the one that
-   * ends first.
+   * third of a lease and 70 ms is reported. `leftMs`: the time left on the lease. If several leases are affected, the
+   * event is about the one that ends first.
    */
   | ({ type: 'eventLoopBlocked' } & OfLease & { blockedMs: number; leaseMs: number; leftMs: number })
   /**
-   * Calls of this process nest locks in orders that form a circle, so they can deadlock. `edges` has the orders, the
-   * newest last. Emitted once per order that closes a circle.
+   * Calls of this process nest locks in orders that form a cycle, so they can deadlock. `edges` has the orders, the
+   * newest last. Emitted once per order that closes a cycle.
    */
   | ({ type: 'lockOrder' } & OfService & { edges: readonly LockOrderEdge[] })
   /**
@@ -127,9 +130,9 @@ export type LockEvent =
   /** A renewal was confirmed after `failures` failed in a row, over `failedForMs`. */
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
-   * A singleton job starts on this instance. `rerun`: another instance had the run and didn't finish it. `attempt`: 2
-   * for the first rerun. `manual`: requested by a person or program. `catchUp`: the one run for all missed ticks.
-   * `delayMs`: how late it starts, by this process's clock; undefined if the tick is no time.
+   * A singleton job starts on this instance. `rerun`: another instance started the run and didn't finish it. `attempt`:
+   * 2 for the first rerun. `manual`: requested by a person or program. `catchUp`: the one run for all missed ticks.
+   * `delayMs`: how late it starts, by this process's clock; undefined if the tick isn't a time.
    */
   | ({ type: 'tickStarted' } & OfTick & {
         rerun: boolean;
@@ -163,11 +166,11 @@ export type LockEvent =
       })
   /**
    * A tick of a singleton job doesn't run here. `claimed`: another instance has it. `overlap`: an earlier run has not
-   * ended. `paused`: for the whole fleet; only the first instance reports this, the others `claimed`. `crashed`: all
-   * `attempts` runs crashed, and `maxReruns` allows no more; one instance reports it. `otherDate`: another instance
+   * ended. `paused`: for the whole fleet; only the first instance reports this, the others report `claimed`. `crashed`:
+   * all `attempts` runs crashed, and `maxReruns` allows no more; one instance reports it. `otherDate`: another instance
    * `registered` this single-date job for another date. `late`: too late, or a later tick was claimed. `early`: due
-   * further ahead than clocks may differ. `lateMs`: by Redis's clock, negative if early. `clockBehindMs`: how far this
-   * clock is behind Redis's, if more than `maxClockSkewMs`.
+   * further ahead than `maxClockSkewMs` allows. `lateMs`: by Redis's clock, negative if early. `clockBehindMs`: how far
+   * this clock is behind Redis's, if more than `maxClockSkewMs`.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
@@ -192,13 +195,16 @@ export type LockEvent =
   /** A tick could not be claimed: Redis didn't answer in time, or refused. */
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })
   /**
-   * A call of `once` returned a result. `run`: it did the work. `hit`: the result was kept. `wait`: another call did the
-   * work meanwhile. `resource` is the lock of the work, `once:<key>`.
+   * A call of `once` returned a result. `run`: it did the work. `hit`: the result was already stored. `wait`: another
+   * call did the work in the meantime. `resource` is the lock of the work, `once:<key>`.
    */
   | ({ type: 'onceReturned' } & OfResult & { outcome: 'run' | 'hit' | 'wait'; waitedMs: number })
-  /** A result of `once` was returned and is not kept, because its text has more than `maxBytes`. */
+  /** A result of `once` was returned but not stored, because its text is longer than `maxBytes`. */
   | ({ type: 'resultTooLarge' } & OfResult & { bytes: number; maxBytes: number })
-  /** A kept result is no JSON, or `parse` threw. It counts as none, so the work runs again and replaces it. */
+  /**
+   * A stored result isn't valid JSON, or `parse` threw. It is treated as missing, so the work runs again and replaces
+   * it.
+   */
   | ({ type: 'resultUnreadable' } & OfResult & { error: unknown })
   /** This instance starts campaigning, and waits to be elected until it resigns or closes. */
   | ({ type: 'campaigning' } & OfLeadership)
@@ -217,8 +223,8 @@ export type LockEvent =
   /** `onElected` or `onDemoted` threw or rejected. */
   | ({ type: 'callbackFailed' } & OfLeadership & { callback: 'onElected' | 'onDemoted'; error: unknown })
   /**
-   * A lease was ended by `forceRelease()` in this process, or from the command line, which one process reports.
-   * `holder` and `label`: the process that had it, and its label.
+   * A lease was ended by `forceRelease()` in this process, or from the command line (then one process reports it).
+   * `holder` and `label`: the process that held it, and its label.
    */
   | ({ type: 'forceReleased' } & OfService & {
         group: string;
@@ -229,7 +235,7 @@ export type LockEvent =
         by?: string;
         reason?: string;
       })
-  /** A call in this process paused or resumed a job for the whole fleet, or starts running it (`runNow`). */
+  /** A call in this process paused or resumed a job for the whole fleet, or started a run of it (`runNow`). */
   | ({ type: 'jobCommand' } & OfService & {
         group: string;
         job: string;

@@ -12,10 +12,10 @@ export interface TracedLock {
 }
 
 /**
- * Makes spans, or what else follows a call and the work under its lock. A telemetry has it beside its observers,
- * because a span has to be begun in the async context of the caller, and has to be the parent of the work.
+ * Traces a call and the work under its lock, with spans for example. It is separate from the observers of a telemetry,
+ * because a span has to start in the async context of the caller and be the parent of the work.
  *
- * What it throws never reaches a caller.
+ * Its errors never reach a caller.
  */
 export interface LockTracer {
   /** `true` if it traces the renewals of leases. Set it once, and implement `renews` in the traces of leases. */

@@ -11,7 +11,7 @@ import { checkPermitOptions, checkPermits, type PermitOptions } from './semaphor
 import { quote } from '../util/quoted.js';
 
 /**
- * At most `permits` at once, over all instances.
+ * At most `permits` at once, across all instances.
  *
  * ```ts
  * const exports = locks.semaphore('exports', { permits: 3 });
@@ -42,7 +42,7 @@ export class Semaphore {
   /**
    * Acquires one permit, or `count` of them, waiting up to `waitMs`. The caller must release the lease.
    *
-   * @throws LockModeMismatchError when the resource is in use as a lock, or others state another number of permits
+   * @throws LockModeMismatchError when the resource is in use as a lock, or others pass a different number of permits
    * @throws LockReentryError when this async context holds permits already, and would wait for itself
    * @throws the other errors of `locks.acquire`
    */

@@ -16,7 +16,7 @@ export interface LockWaiter {
   readonly placeMs?: number;
   /**
    * The lease that it asks for, in milliseconds. Its place lasts as long, so it last kept it `leaseMs - placeMs` ago. A
-   * living waiter does so at a third of that lease, or more often. Set if `placeMs` is.
+   * live waiter does so at a third of that lease, or more often. Set if `placeMs` is.
    */
   readonly leaseMs?: number;
 }

@@ -192,7 +192,7 @@ export interface LockStore extends WatchStore {
    */
   renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean>;
   /**
-   * Removes this owner from the queue. If it holds the resource, grants it to the first living waiter, or frees it.
+   * Removes this owner from the queue. If it holds the resource, grants it to the first live waiter, or frees it.
    *
    * @param lazily no caller waits for the answer, so the command may leave together with the next one
    * @returns false if this owner did not hold it; then no lock was changed

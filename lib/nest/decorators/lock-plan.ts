@@ -49,7 +49,7 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
    */
   onBusy?: B;
   /**
-   * The `service` of the registration to use.
+   * The lock service to use: the `service` name of a module registration.
    *
    * @allowed text
    * @default the default one
@@ -62,8 +62,8 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
   extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable'> {
   /**
    * The resource or resources, or a function that returns them. It gets the method's arguments, with the object as
-   * `this`; in `@LockHandler`, only the `ExecutionContext` before the pipes. The tag ``key`order:${id}` `` rejects a
-   * missing id.
+   * `this`; in `@LockHandler`, it only gets the `ExecutionContext`, before any pipe has run. The tag
+   * ``key`order:${id}` `` rejects a missing id.
    *
    * @allowed a name, an array of names, or a function that returns either
    */
@@ -165,13 +165,13 @@ export function readLockPlan<A extends readonly unknown[]>(
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
   /**
-   * The name of the semaphore, or a function that returns it, called like the one of a lock.
+   * The name of the semaphore, or a function that returns it, called like the key function of a lock.
    *
    * @allowed a name, or a function that returns one
    */
   key: string | ((...args: A) => string | Mistake<KeyMistake>);
   /**
-   * The number of permits of the whole fleet. Every caller must pass the same number.
+   * The number of permits across the whole fleet. Every caller must pass the same number.
    *
    * @allowed 1 to 1000000
    */

@@ -73,18 +73,18 @@ export function DistributedLock(...given: readonly unknown[]): unknown {
 }
 
 /**
- * Runs at most `permits` calls of the method at once over all instances: acquires a permit, or several, renews them
+ * Runs at most `permits` calls of the method at once across all instances: acquires one or more permits, renews them
  * while the method runs, and releases them.
  *
  * - `@DistributedSemaphore({ key: 'exports', permits: 3 })`
  * - ``@DistributedSemaphore({ key: (tenant: string) => `exports:${tenant}`, permits: 3, count: 2, onBusy: 'skip' })``
  *
- * The method's own errors pass through untouched. The lease is `locks.current()`.
+ * The method's own errors pass through untouched. `locks.current()` returns the lease.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
  *   key function throws or does not return one valid name
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when too few permits are free (see `onBusy`)
- * @throws LockModeMismatchError when other callers state another number of permits, or lock the resource
+ * @throws LockModeMismatchError when other callers pass a different number of `permits`, or use the resource as a lock
  * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
  * @throws LockReentryError when the caller already holds permits and would wait for itself
  * @throws LockModuleMissingError when Nest did not create the object

@@ -14,7 +14,7 @@ import type { LockPlan } from './lock-plan.js';
  * other decorators work above and below this one.
  *
  * @param keepsGenerators whether the code of a generator runs while the wrapper holds the lock
- * @throws InvalidLockOptionsError for a property that is no method, and for a generator
+ * @throws InvalidLockOptionsError for a property that is not a method, and for a generator
  */
 export function wrapMethod(
   descriptor: PropertyDescriptor | undefined,

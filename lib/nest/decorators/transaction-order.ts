@@ -63,7 +63,7 @@ export function refusalOfFirstCall(
 /**
  * The error for a transaction around a lock.
  *
- * @param hasHooks whether the module option transactions is set, and does not see this transaction
+ * @param hasHooks whether the module option transactions is set, and does not cover this transaction
  */
 function wrongOrder({ where, decorator }: LockedMethod, library: string, hasHooks = false): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
@@ -76,9 +76,9 @@ function wrongOrder({ where, decorator }: LockedMethod, library: string, hasHook
 
 function waysOut(library: string, hasHooks: boolean): string {
   const waiting = hasHooks
-    ? `Or let the release wait for the end of the transaction: the module option transactions is set, but does not see ` +
-      `this one. Give it the transactions of ${library}, by follow() or run() of a TransactionScope. `
-    : `Or set the module option transactions, so that the release waits for the end of a transaction of ${library}. `;
+    ? `Or have the release wait for the end of the transaction: the module option transactions is set, but does not ` +
+      `cover this one. Pass the transactions of ${library} to it with follow() or run() of a TransactionScope. `
+    : `Or set the module option transactions, so that the release waits for the end of a ${library} transaction. `;
   return (
     waiting +
     `If the release may come before the commit, call locks.acquire() in the method instead. ` +

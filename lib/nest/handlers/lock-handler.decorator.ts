@@ -17,8 +17,8 @@ import { checkIsOnlyArgument, declareLockService, describeMethod, wrapMethod } f
 type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]> & { mode?: undefined };
 
 /**
- * The options of a lock, or with `permits` those for a semaphore. Each type requires a property that the other forbids,
- * so the compiler can tell which of them an object is meant to be.
+ * Lock options, or semaphore options if `permits` is set. Each type requires a property that the other forbids, so the
+ * compiler can tell which one you mean.
  */
 export type LockHandlerOptions =
   | (LockDecoratorOptions<[context: ExecutionContext]> & { permits?: undefined })
@@ -58,8 +58,8 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or
  *   options that include `key`
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
- *   method; when the application starts, if Nest would run no interceptors for the method: it is no handler, its class
- *   is no controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
+ *   method; when the application starts, if Nest would run no interceptors for the method: it is not a handler, its class is not a
+ *   controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
  */
 export function LockHandler(keyOrOptions: Given): MethodDecorator;
 export function LockHandler(...all: [Given]): MethodDecorator {

@@ -28,22 +28,22 @@ type Mask = (error: unknown) => unknown;
 const IN_GRAPHQL = { getType: () => 'graphql' } as unknown as ArgumentsHost;
 
 /**
- * Makes the resolvers of a GraphQL schema answer lock errors as the `LockExceptionFilter` does, so that no message with
- * a resource or an address is sent to a client. For `transformSchema` of `GraphQLModule`, with every driver.
+ * Makes the resolvers of a GraphQL schema report lock errors like the `LockExceptionFilter` does, so that no message
+ * with a resource or an address reaches a client. Pass it as `transformSchema` to `GraphQLModule`, with any driver.
  *
- * It also covers errors that no filter of Nest gets: of field resolvers without `fieldResolverEnhancers: ['filters']`,
- * of promises in plain properties and in lists, and of a subscription after its first event. Errors of other kinds
- * pass.
+ * It also covers errors that Nest's filters never get: from field resolvers without
+ * `fieldResolverEnhancers: ['filters']`, from promises in plain properties and in lists, and from a subscription after
+ * its first event. Other errors pass through unchanged.
  *
- * A field without a resolver is read like the default resolver of `graphql` does, ignoring a `fieldResolver` of the
- * driver. Resolvers that are set later, such as `loaders` of Mercurius, are not covered.
+ * A field without a resolver gets the default resolver of `graphql`, so a `fieldResolver` of the driver is ignored.
+ * Resolvers that are set later, such as Mercurius `loaders`, are not covered.
  *
  * ```ts
  * GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, transformSchema: maskLockErrors });
  * ```
  *
  * @returns the same schema
- * @throws InvalidLockOptionsError if it is no schema
+ * @throws InvalidLockOptionsError if it isn't a schema
  */
 export function maskLockErrors<S extends { getTypeMap(): object }>(schema: S): S {
   if (typeof (schema as S | undefined)?.getTypeMap !== 'function') {

@@ -205,7 +205,8 @@ export class LockEventLog {
     }
     this.#logger.warn(
       `Closing: ${count(resources.length, 'lease')} still held after ${formatDuration(waitedMs)} (shutdown.drainMs): ` +
-        `${quoteSome(resources)}. The shutdown continues. What is not released now stays locked until its lease ends. ` +
+        `${quoteSome(resources)}. The shutdown continues. Anything not released by now stays locked ` +
+        `until its lease ends. ` +
         see('the-application-closes'),
     );
   }
@@ -221,8 +222,8 @@ export class LockEventLog {
   #otherDate({ job, tick, registered }: Extract<LockEventOf<'tickSkipped'>, { reason: 'otherDate' }>): void {
     this.#logger.warn(
       `The job ${quote(job)} does not run here at ${escapeText(tick)}: another instance has registered it for ` +
-        `${new Date(registered).toISOString()}. Give a job the same Date on all instances. To run one after a start, use ` +
-        `@SingletonTimeout. ${see('instances-disagree-about-a-job')}`,
+        `${new Date(registered).toISOString()}. Give a job the same Date on all instances. To run a job after each start, ` +
+        `use @SingletonTimeout. ${see('instances-disagree-about-a-job')}`,
     );
   }
 

@@ -64,7 +64,9 @@ export interface StatedConnection {
 export function statedConnection(connection: RedisConnectionOption): StatedConnection {
   const { stated, credentials } = inOurWords(connection);
   if (credentials !== undefined && typeof credentials !== 'function') {
-    throw invalidConnection('options whose credentials are no function: write credentials: async () => ({ password })');
+    throw invalidConnection(
+      'options whose credentials are not a function: write credentials: async () => ({ password })',
+    );
   }
   const model = clientOf(stated);
   const why = whyNoName(model) ?? whyMisread(placeOf(model));
@@ -99,7 +101,7 @@ function inOurWords(connection: RedisConnectionOption): {
 }
 
 function readUrl(url: string): Partial<RedisOptions> {
-  if (typeof url !== 'string') throw new Untranslatable('options of node-redis whose url is no text');
+  if (typeof url !== 'string') throw new Untranslatable('options of node-redis whose url is not a string');
   const { host, port, path, username, password, db, tls } = (clientOf(url) as Redis).options;
   const said = { host, port, path, username, password, db, tls };
   return Object.fromEntries(Object.entries(said).filter(([, value]) => Boolean(value)));

@@ -282,7 +282,8 @@ async function callOf(provider: CredentialsProvider): Promise<Error | { readonly
 function readCredentials(value: unknown): Known {
   const { username, password, expiresAt } = Object(value) as Partial<Record<keyof RedisCredentials, unknown>>;
   if (typeof password !== 'string' || password === '') throw new Error('it returned no password');
-  if (username !== undefined && typeof username !== 'string') throw new Error('it returned a username that is no text');
+  if (username !== undefined && typeof username !== 'string')
+    throw new Error('it returned a username that is not a string');
   const end = expiresAt === undefined ? Infinity : Number(expiresAt);
   if (Number.isNaN(end)) throw new Error('it returned an expiresAt that is neither a Date nor epoch milliseconds');
   return { username: username === '' ? undefined : username, password, expiresAt: end };

@@ -160,7 +160,7 @@ function fromCluster(given: NodeRedisCluster, readUrl: ReadUrl): Translated {
 
 function listOf<T>(list: readonly T[], name: string): readonly T[] {
   if (Array.isArray(list) && list.length > 0) return list;
-  throw new Untranslatable(`options of node-redis whose ${name} are no list, or an empty one`);
+  throw new Untranslatable(`options of node-redis whose ${name} are not a list, or an empty one`);
 }
 
 function refuseOthers(others: object, known: ReadonlySet<string>, at: string): void {
@@ -173,7 +173,7 @@ function refuseOthers(others: object, known: ReadonlySet<string>, at: string): v
 
 function textPrefix(keyPrefix: unknown): string | undefined {
   if (keyPrefix === undefined || typeof keyPrefix === 'string') return keyPrefix;
-  throw new Untranslatable('options of node-redis whose keyPrefix is no text');
+  throw new Untranslatable('options of node-redis whose keyPrefix is not a string');
 }
 
 function addressMap(map: unknown): AddressMap | undefined {

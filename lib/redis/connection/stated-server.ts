@@ -65,7 +65,7 @@ export function whyMisread({
   }
   const wrong = (['tls', 'sentinelTLS'] as const).find((name) => others[name] && typeof others[name] !== 'object');
   if (wrong === undefined) return undefined;
-  return `options whose ${wrong} is no object: for TLS, write ${wrong}: {}, or a URL with rediss://. Without TLS, leave it out`;
+  return `options whose ${wrong} is not an object: for TLS, write ${wrong}: {}, or a URL with rediss://. Without TLS, leave it out`;
 }
 
 function withoutServer(options: object, keys: readonly string[]): string {
@@ -82,11 +82,11 @@ function withoutServer(options: object, keys: readonly string[]): string {
 
 function whyNoSentinel(sentinels: unknown, name: unknown): string | undefined {
   const write = "write sentinels: [{ host, port }, ...] and name: 'mymaster', by which they know the primary";
-  if (!Array.isArray(sentinels)) return `options whose sentinels are no list: ${write}`;
+  if (!Array.isArray(sentinels)) return `options whose sentinels are not a list: ${write}`;
   if (sentinels.length === 0) return `options whose sentinels are an empty list: ${write}`;
   for (const sentinel of sentinels) {
     const isObject = typeof sentinel === 'object' && sentinel !== null;
-    const why = isObject ? whyNoServer(sentinel) : 'no object: write { host, port }';
+    const why = isObject ? whyNoServer(sentinel) : 'not an object: write { host, port }';
     if (why) return `sentinels, one of which is ${why}`;
   }
   return isText(name) ? undefined : `options with sentinels and without name: ${write}`;

@@ -30,7 +30,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   EAI_AGAIN: 'The host name of Redis cannot be resolved now.',
   ETIMEDOUT: 'The connection to Redis timed out.',
   EHOSTUNREACH: 'The host of Redis cannot be reached.',
-  ENOENT: 'The socket of Redis does not exist.',
+  ENOENT: 'The Redis socket does not exist.',
 };
 
 /** The replies that may be the reason why there is no connection, and the codes of Node. */

@@ -18,7 +18,7 @@ const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   ],
   [
     /CERT_ALTNAME_INVALID/,
-    'Connect by a name that is in its certificate, or give that name in the connection option: tls: { servername }',
+    'Connect by a name that is in its certificate, or set that name as the connection option tls: { servername }',
   ],
   [
     /CERTIFICATE_REQUIRED/,

@@ -14,11 +14,11 @@ export interface ExclusiveOptions {
    */
   times?: number;
   /**
-   * The objects that the lock protects, such as a repository. A run is inside from the start of its first method call
-   * to the end of the last. Before each call, the other runs get a turn.
+   * The objects that the lock protects, such as a repository. A run counts as inside from the start of its first method
+   * call to the end of the last. Before each call, the other runs get a turn.
    *
    * @allowed an object with methods, an array of them
-   * @default nothing: a run is inside while its `section` runs
+   * @default none: a run then counts as inside while its `section` runs
    */
   touching?: Touched;
 }
@@ -73,7 +73,7 @@ export async function expectExclusive<T>(
   if (runs.entered === 0) {
     throw fail(
       touching
-        ? 'No run called a method of what it should touch, so the lock was not tested.'
+        ? 'No run called a method of an object in `touching`, so the lock was not tested.'
         : 'No run called section(), so the lock was not tested. Call it where the lock is held, or name what the ' +
             'lock protects: touching: repository.',
       'no run was inside',

@@ -21,7 +21,7 @@ export interface HeldDuringOptions {
    * methods, and at least one must be called.
    *
    * @allowed an object with methods, an array of them
-   * @default nothing: the lock must be the first and the last thing that the work waits for
+   * @default none: then the lock must be the first and the last thing that the work awaits
    */
   touching?: Touched;
 }
@@ -107,7 +107,7 @@ class HoldWatch {
   get problem(): string | undefined {
     if (this.#leases === 0) return this.#neverAcquired();
     if (this.#problem === undefined && this.isByTouches && this.#touches === 0) {
-      return 'the work called no method of what it should touch';
+      return 'the work called no method of an object in `touching`';
     }
     return this.#problem;
   }

@@ -163,9 +163,9 @@ function stillHeld(locks: LocksUnderTest, held: readonly HeldLease[]): string | 
 function metNothing(unmet: readonly string[]): string | undefined {
   if (unmet.length === 0) return undefined;
   const what =
-    unmet.length === 1 ? 'A failure that the test planned has' : `${unmet.length} failures that the test planned have`;
+    unmet.length === 1 ? 'A failure planned with failNext' : `${unmet.length} failures planned with failNext`;
   const lines = unmet.map((text) => `  ${text}`);
-  return `${what} met no command:\n${lines.join('\n')}\nLet the test do what sends such a command, or leave failNext out.`;
+  return `${what} never hit a command:\n${lines.join('\n')}\nMake the test send such a command, or remove failNext.`;
 }
 
 interface HeldLease {

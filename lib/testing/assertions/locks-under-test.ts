@@ -73,7 +73,7 @@ export type Touched = object | readonly object[];
 /**
  * Wraps the methods of some objects, until the returned function is called.
  *
- * @throws InvalidLockOptionsError when one of them is no object with methods
+ * @throws InvalidLockOptionsError when one of them is not an object with methods
  */
 export function aroundCalls(where: string, touched: Touched, around: Around): () => void {
   const objects = [touched].flat() as object[];

@@ -26,7 +26,7 @@ const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satis
  * @param locks the lock service, or several by name: `{ default: locks, billing: otherLocks }`
  * @returns the object
  * @throws InvalidLockOptionsError when the object has no decorated methods or is frozen, a lock service is missing or
- *   not used, or a value is no lock service; then nothing was bound
+ *   not used, or a value is not a lock service; then nothing was bound
  */
 export function bindLocks<T extends object>(
   object: T,

@@ -15,7 +15,7 @@ export interface Order {
 export class StockService {
   constructor(private readonly database: Database) {}
 
-  /** One order of an article at a time, over all instances. Orders of other articles do not wait. */
+  /** One order of an article at a time, across all instances. Orders of other articles do not wait. */
   @DistributedLock((sku: string) => `stock:${sku}`)
   async order(sku: string, buyer: string): Promise<Order> {
     return this.sell(sku, buyer);

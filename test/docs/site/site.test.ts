@@ -126,7 +126,7 @@ describe('the site in a browser', () => {
     await page.goto('/');
     await page.locator('.VPSidebar').getByRole('heading', { name: 'Coming from' }).click();
     await page.locator('.VPSidebar a[href="/migration/"]').click();
-    await heading('Migration: the way here from other libraries');
+    await heading('Migrating from other libraries');
     expect(new URL(page.url()).pathname).toBe('/migration/');
     await page.locator('.VPSidebar').getByRole('link', { name: 'From murlock' }).click();
     await heading('From murlock');

@@ -5,7 +5,7 @@ import { LockTimeoutError } from 'nestjs-redis-lock';
 import { testLocks, withTestLocks } from 'nestjs-redis-lock/testing';
 import { AppModule, Orders } from './orders.js';
 
-describe('orders, beside fake timers', () => {
+describe('orders, with fake timers', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 

@@ -213,7 +213,7 @@ describe('exploreRaces', () => {
     [{}, 'invariant must be a function'],
     [{ schedules: 0 }, "schedules must be 'all', or an integer of 1 or more, not 0"],
     [{ seed: 1.5 }, 'seed must be an integer'],
-    [{ seed: 'what' }, 'the text in `seed` of a RaceFoundError, not "what"'],
+    [{ seed: 'what' }, 'the `seed` text of a RaceFoundError, not "what"'],
     [{ shares: 'some' }, "shares must be one of 'anything', 'named'"],
     [{ faults: 'kill' }, `faults must be an array of 'kill', 'stall', 'lose', not "kill"`],
     [{ faults: ['kill', 'die'] }, `faults[1] must be one of 'kill', 'stall', 'lose', not "die"`],

@@ -79,19 +79,23 @@ describe('a connection that would lead to localhost in silence fails at boot, an
     [
       'TLS as a text',
       { host: there, tls: 'false' },
-      'not options whose tls is no object: for TLS, write tls: {}, or a',
+      'not options whose tls is not an object: for TLS, write tls: {}, or a',
     ],
-    ['TLS as true', { host: there, tls: true }, 'not options whose tls is no object: for TLS, write tls: {}, or a URL'],
+    [
+      'TLS as true',
+      { host: there, tls: true },
+      'not options whose tls is not an object: for TLS, write tls: {}, or a URL',
+    ],
     ['TLS of node-redis as a text', { socket: { host: there, tls: 'false' } }, 'socket.tls is neither true nor false.'],
     [
       'TLS of nodes as a text',
       { cluster: [{ host: there }], redisOptions: { tls: 'false' } },
-      'not options whose tls is no object',
+      'not options whose tls is not an object',
     ],
     [
       'TLS of sentinels as a text',
       { sentinels: [{ host: there }], name: 'a', sentinelTLS: 'false' },
-      'not options whose sentinelTLS is no object: for TLS, write sentinelTLS: {}',
+      'not options whose sentinelTLS is not an object: for TLS, write sentinelTLS: {}',
     ],
     ...['/1.5', '/3x', '/0/1', '?db=1.5', '?db=abc'].map((path): [string, string, string] => [
       `a URL with ${path}`,
@@ -112,7 +116,7 @@ describe('a connection that would lead to localhost in silence fails at boot, an
     [
       'sentinels as a text',
       { sentinels: 'a:1,b:2', name: 'a' },
-      'not options whose sentinels are no list: write sentinels: [{ host, port }, ...]',
+      'not options whose sentinels are not a list: write sentinels: [{ host, port }, ...]',
     ],
     ['no sentinels', { sentinels: [], name: 'a' }, 'not options whose sentinels are an empty list: write sentinels: ['],
     [
@@ -120,7 +124,11 @@ describe('a connection that would lead to localhost in silence fails at boot, an
       { sentinels: [{ host: '127.0.0.1', port: 1 }], password: secret },
       "not options with sentinels and without name: write sentinels: [{ host, port }, ...] and name: 'mymaster'",
     ],
-    ['a sentinel as a text', { sentinels: [url], name: 'a' }, 'not sentinels, one of which is no object: write { host'],
+    [
+      'a sentinel as a text',
+      { sentinels: [url], name: 'a' },
+      'not sentinels, one of which is not an object: write { host',
+    ],
     [
       'a node of nowhere',
       { cluster: [{ host: undefined, port: 7000 }] },

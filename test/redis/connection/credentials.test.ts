@@ -210,7 +210,11 @@ describe('credentials that change', () => {
   it.each<[string, unknown, string]>([
     ['nothing', undefined, 'it returned no password'],
     ['an empty password', { password: '' }, 'it returned no password'],
-    ['a username that is a number', { username: 1, password: 'hunter2' }, 'it returned a username that is no text'],
+    [
+      'a username that is a number',
+      { username: 1, password: 'hunter2' },
+      'it returned a username that is not a string',
+    ],
     ['an end that is no date', { password: 'hunter2', expiresAt: 'soon' }, 'neither a Date nor epoch milliseconds'],
     ['an end that is no valid date', { password: 'hunter2', expiresAt: new Date(NaN) }, 'neither a Date nor epoch'],
   ])('that are %s are refused, without their value', async (_, given, message) => {

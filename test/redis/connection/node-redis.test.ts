@@ -152,7 +152,7 @@ describe('what cannot be carried over is refused by name', () => {
       { rootNodes: [{ socket: { host: 'a', lookup: () => {} } }] },
       '"rootNodes[0].socket.lookup"',
     ],
-    ['no nodes', { rootNodes: [] }, 'whose rootNodes are no list, or an empty one'],
+    ['no nodes', { rootNodes: [] }, 'whose rootNodes are not a list, or an empty one'],
     ['no address', { database: 2 }, 'without host, port, path, sentinels or cluster'],
     [
       'a host that is not set',
@@ -160,8 +160,8 @@ describe('what cannot be carried over is refused by name', () => {
       'host is "" (is an environment variable not',
     ],
     ['a URL that is not set', { url: '' }, 'an empty string'],
-    ['a URL that is no text', { url: new URL(URL_OF_ALL) }, 'whose url is no text'],
-    ['a prefix of bytes', { url: URL_OF_ALL, keyPrefix: Buffer.from('a') }, 'whose keyPrefix is no text'],
+    ['a URL that is no text', { url: new URL(URL_OF_ALL) }, 'whose url is not a string'],
+    ['a prefix of bytes', { url: URL_OF_ALL, keyPrefix: Buffer.from('a') }, 'whose keyPrefix is not a string'],
     [
       'another provider',
       { url: URL_OF_ALL, credentialsProvider: { type: 'x' } },
@@ -217,7 +217,7 @@ describe('a client of iovalkey says where Redis is, and is not used', () => {
 
 describe('credentials of ioredis options', () => {
   it.each<[string, unknown, string]>([
-    ['no function', { host: 'a', credentials: { password: SECRET } }, 'whose credentials are no function'],
+    ['no function', { host: 'a', credentials: { password: SECRET } }, 'whose credentials are not a function'],
     ['a password beside them', { host: 'a', password: SECRET, credentials: () => {} }, 'beside them, a username or'],
     [
       'a password of a node beside them',

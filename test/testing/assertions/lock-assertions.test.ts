@@ -139,7 +139,7 @@ describe('expectHeldDuring', () => {
         /not held when Stock\.read was called/,
       ],
       ['without waiting', () => service.using('order:7', () => void stock.read()), /Stock\.read/],
-      ['nothing', () => service.using('order:7', () => 1), /called no method of what it should touch/],
+      ['nothing', () => service.using('order:7', () => 1), /called no method of an object in `touching`/],
     ];
 
     it.each(TOUCHING)('fails where the work touches %s', async (_, work, message) => {

@@ -60,8 +60,8 @@ export interface OpenTelemetryOptions {
    */
   tracerProvider?: TracerProvider;
   /**
-   * `true` records renewals as spans, one per third of a lease. The watchdog's are separate traces that link to the
-   * hold.
+   * `true` records renewals as spans, one per third of a lease. A renewal by the watchdog is a separate trace that
+   * links to the span of the hold.
    *
    * @default false
    */

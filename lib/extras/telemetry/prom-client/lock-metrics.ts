@@ -16,7 +16,7 @@ const inRegistries = new WeakMap<object, RegisteredMetrics>();
  * the same dashboards and alerts fit. For the module option `telemetry`.
  *
  * @param registry default: the default registry of `prom-client`
- * @throws InvalidLockOptionsError when it is no registry
+ * @throws InvalidLockOptionsError when it is not a registry
  * @throws Error when the registry has metrics of these names that are not ours
  */
 export function lockMetrics(registry: Registry<RegistryContentType> = register): LockTelemetry {

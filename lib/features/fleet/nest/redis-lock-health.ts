@@ -92,7 +92,7 @@ export class RedisLockHealth {
 function checkKey(key: unknown): void {
   if (typeof key === 'string' && key !== '') return;
   throw new InvalidLockOptionsError(
-    `key of isHealthy() must be a name for the answer, such as 'locks', not ${describeValue(key)}.`,
+    `key of isHealthy() must be a name for the result, such as 'locks', not ${describeValue(key)}.`,
     'key',
   );
 }

@@ -42,7 +42,7 @@ export interface JobInfo {
   readonly skippedAt?: number;
   /** The newest entry of the history: it may run still, or be a tick that was missed. */
   readonly lastRun?: JobRun;
-  /** When the last run that succeeded ended. */
+  /** The end of the last successful run. */
   readonly lastSuccessAt?: number;
   /** Set if the job is paused for the whole fleet. */
   readonly pause?: JobPause;

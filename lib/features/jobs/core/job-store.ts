@@ -189,7 +189,7 @@ export interface JobState {
   readonly last?: number;
   /** The number of missed ticks since the record began. */
   readonly missed: number;
-  /** When the last run that succeeded ended. */
+  /** The end of the last successful run. */
   readonly lastSuccessAt?: number;
   readonly owed?: OwedRun;
   readonly pause?: JobPause;

@@ -43,13 +43,13 @@ export interface SingletonRunOptions {
    */
   readonly tick: string;
   /**
-   * Handling of a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'` runs
-   * it afterwards.
+   * What to do with a tick that is due while an earlier run is still in progress on any instance. `'skip'` drops it;
+   * `'wait'` runs it afterwards.
    */
   readonly overlap: 'skip' | 'wait';
   /**
-   * Handling of a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the tick
-   * within a lease.
+   * What to do if the process of a run dies. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
+   * the tick within a lease.
    */
   readonly onCrash: 'skip' | 'retry';
   /**
@@ -66,19 +66,19 @@ export interface SingletonRunOptions {
    * @allowed 1 ms and more
    */
   readonly claimTtlMs: number;
-  /** When the tick is due by its schedule. @default none */
+  /** The due time of the tick by its schedule. @default none */
   readonly due?:
     | {
         /**
-         * When the tick is due, in epoch milliseconds, if it is a time. Redis's clock decides whether it may still
-         * start. No tick older than the last claimed one starts. The claim is remembered as long as needed for this.
+         * The due time of the tick in epoch milliseconds, if the tick is a time. Redis's clock decides whether it may
+         * still start. No tick older than the last claimed one starts. The claim is kept for as long as this needs.
          *
          * @allowed 0 and more
          */
         readonly at: number;
         /**
          * The largest allowed difference between an instance's clock and Redis's. A tick due further ahead is rejected,
-         * and so is one due longer ago than this, `jitterMs` and `waitMs` (at most an hour of it) together.
+         * and so is one due longer ago than this, `jitterMs` and `waitMs` (of which at most an hour counts) together.
          *
          * @allowed 1 s to 24 h
          */
@@ -87,7 +87,7 @@ export interface SingletonRunOptions {
     | undefined;
   /**
    * The number of runs in the job's history in Redis. With 0, a job that no instance has registered leaves no key once
-   * its claim is forgotten.
+   * its claim has expired.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -100,8 +100,8 @@ export interface SingletonRunOptions {
    */
   readonly historyMessages?: boolean | undefined;
   /**
-   * Waits for a random part of this time before claiming the tick, so that all instances get a share and don't ask at
-   * once. `waitMs` starts after it.
+   * Waits for a random part of this time before claiming the tick, so that every instance gets a share of the ticks and
+   * they don't all ask at once. `waitMs` starts after it.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -125,13 +125,13 @@ export interface SingletonRunOptions {
 /** One run of one tick, as the job sees it. */
 export interface SingletonRun {
   readonly job: string;
-  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. A rerun has the same tick. */
+  /** The tick; for a cron job, the time it was scheduled for, as an ISO string. A rerun has the same tick. */
   readonly tick: string;
   /** `true` if the run was granted to another instance before, which may have begun it and did not finish it. */
   readonly rerun: boolean;
   /** The attempt at the tick: 1 for the first run, 2 for the first rerun. */
   readonly attempt: number;
-  /** Set of the one run for all ticks that were missed: which ones. `tick` is then a text of its own. */
+  /** The missed ticks, on the one run that catches up on them; `tick` is then a unique text instead of a time. */
   readonly missed?: MissedSpan;
   /** `true` if a person or a program requested this run, not the schedule. */
   readonly manual: boolean;

@@ -171,7 +171,7 @@ function startAtDate(registry: SchedulerRegistry | undefined, date: unknown, at:
   if (!registry) return;
   if (at <= Date.now()) {
     throw new InvalidLockOptionsError(
-      `${place.option} of ${place.where} is over: ${new Date(at).toISOString()}. Set disabled: true, or remove the ` +
+      `${place.option} of ${place.where} is in the past: ${new Date(at).toISOString()}. Set disabled: true, or remove the ` +
         'decorator.',
       place.option,
     );

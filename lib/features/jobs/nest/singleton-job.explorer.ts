@@ -321,8 +321,8 @@ function twoObjects(
   return new InvalidLockOptionsError(
     `Two objects ${isOne ? 'of one class' : `of the classes ${first.name} and ${second.name}`} have ${what}. They would ` +
       "take each other's ticks, so for each tick only one of the objects would run. If one object is enough, provide " +
-      `${isOne ? 'the class in one module, and export it there' : 'one of the classes only'}. For a job of ` +
-      'each object, remove the decorator, and add each job under a name of its own with SingletonJobs.add.',
+      `${isOne ? 'the class in one module, and export it there' : 'one of the classes only'}. For one job per ` +
+      'object, remove the decorator, and add each job under a name of its own with SingletonJobs.add.',
     'name',
   );
 }

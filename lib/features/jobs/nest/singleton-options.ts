@@ -40,22 +40,22 @@ export interface SingletonJobOptions extends Pick<
    */
   name?: string;
   /**
-   * Handling of a tick that is due before an earlier run has ended, on any instance. `'skip'` drops it; `'wait'` runs
-   * it afterwards, the default of jobs on a single date.
+   * What to do with a tick that is due while an earlier run is still in progress on any instance. `'skip'` drops it;
+   * `'wait'` runs it afterwards, the default for jobs with a single date.
    *
    * @default 'skip'
    */
   overlap?: 'skip' | 'wait';
   /**
-   * The `service` of the registration to use.
+   * The lock service to use: the `service` name of a module registration.
    *
    * @allowed text
    * @default the default one
    */
   service?: string;
   /**
-   * The lease of a run, renewed while it lasts. If the process dies, the next run waits for this long. Defaults to the
-   * module's `leaseMs` if that is set.
+   * The lease of a run, renewed while it lasts. If the process dies, the next run waits for up to this long. Defaults
+   * to the module's `leaseMs` if that is set.
    *
    * @allowed 50 ms to 24 h
    * @default 30000
@@ -85,8 +85,8 @@ export interface SingletonJobOptions extends Pick<
    */
   warnAfterMs?: number;
   /**
-   * Waits for a random part of this time before claiming a tick, so that all instances get a share and don't ask at
-   * once. Capped at half the time to the next tick (cron), or half the interval or timeout.
+   * Waits for a random part of this time before claiming a tick, so that every instance gets a share of the ticks and
+   * they don't all ask at once. Capped at half the time to the next tick (cron), or half the interval or timeout.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -112,8 +112,8 @@ export interface SingletonJobOptions extends Pick<
 /** The options of singleton jobs that `@SingletonCron` takes. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
-   * Handling of a run whose process dies. `'skip'` leaves it unfinished; `'retry'` lets another instance rerun the tick
-   * within a lease.
+   * What to do if the process of a run dies. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
+   * the tick within a lease.
    *
    * @default 'skip'
    */
@@ -128,15 +128,15 @@ export interface SingletonTickOptions extends SingletonJobOptions {
   maxReruns?: number;
   /**
    * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, a tick due further ahead
-   * is rejected, and one due longer ago than this plus `waitMs` (at most an hour of it) is skipped as late.
+   * is rejected, and one due longer ago than this plus `waitMs` (of which at most an hour counts) is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000
    */
   maxClockSkewMs?: number;
   /**
-   * A tick that no instance has claimed this long (plus `jitterMs`) after its due time was missed. Choose longer than a
-   * process may be blocked. Ticks before a claimed one are missed at once.
+   * A tick counts as missed if no instance has claimed it this long (plus `jitterMs`) after its due time. Choose longer
+   * than a process may be blocked. Unclaimed ticks before a claimed one count as missed at once.
    *
    * @allowed 1 s to 24 h
    * @default 60000
@@ -144,8 +144,8 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   graceMs?: number;
   /**
-   * Handling of missed ticks. `'runOnce'` runs the job once for all of them, on one instance; that run has `missed`.
-   * Not on a quorum, and not for a Date.
+   * What to do about missed ticks. `'runOnce'` runs the job once for all of them, on one instance, with `missed` set on
+   * the run. Not available on a quorum or for a Date.
    *
    * @default 'skip'
    * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime

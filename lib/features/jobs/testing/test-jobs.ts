@@ -247,7 +247,7 @@ interface RunJobOptions {
    * The tick; for a cron job, an ISO time like `run.tick`.
    *
    * @allowed text
-   * @default the next tick of the job that this fleet has not had
+   * @default the next tick of the job that this fleet has not run
    */
   tick?: string;
   /**
@@ -259,10 +259,10 @@ interface RunJobOptions {
    */
   attempt?: number;
   /**
-   * The application of the fleet that runs it.
+   * The application of the fleet that runs the job.
    *
    * @allowed its `instanceId`, or the application
-   * @default the application of these locks
+   * @default the application that these locks belong to
    */
   as?: string | Pick<INestApplicationContext, 'get'>;
 }

@@ -36,7 +36,9 @@ export interface Leadership {
   isLeader(): boolean;
   /** The signal of the term, see {@link Term}. An aborted one while this instance does not lead. */
   readonly signal: AbortSignal;
-  /** The token of the term: grows from term to term over all instances. `undefined` while this instance does not lead. */
+  /**
+   * The token of the term: grows from term to term across all instances. `undefined` while this instance does not lead.
+   */
   readonly fencingToken: number | undefined;
   /**
    * The term that runs, or the next one.
@@ -48,7 +50,7 @@ export interface Leadership {
    * Calls the work if this instance leads, and resolves to what it returns; otherwise resolves to `undefined` without a call.
    * Inside, `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
    *
-   * @throws InvalidLockOptionsError when the work is no function
+   * @throws InvalidLockOptionsError when the work is not a function
    * @throws LeaseLostError if the term is lost before the work settles. An error of the work itself is thrown instead
    */
   run<T>(work: LeaderWork<T>): Promise<T | undefined>;
@@ -82,8 +84,8 @@ export interface CampaignCallbacks {
 /** Options of one call to `campaign`. */
 export interface CampaignOptions extends CampaignCallbacks {
   /**
-   * The lease of the leadership, renewed while this instance leads. If the leader dies, there is no leader for this
-   * long. Use the same value on every instance.
+   * The lease of the leadership, renewed while this instance leads. If the leader dies, there is no leader for up to
+   * this long. Use the same value on every instance.
    *
    * @allowed 50 ms to 24 h
    * @default 15000

@@ -73,8 +73,8 @@ export interface LeaderOnlyOptions {
    */
   name: string;
   /**
-   * The lease of the leadership. If the leader dies, there is none for this long. Use one value for all methods with
-   * the same name.
+   * The lease of the leadership. If the leader dies, there is no leader for up to this long. Use one value for all
+   * methods with the same name.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
@@ -82,15 +82,15 @@ export interface LeaderOnlyOptions {
   leaseMs?: number;
   /**
    * Decides what the call does if the term is lost before the method has ended. `'throw'`: rejects with
-   * `LeaseLostError`, which has the result if the method finished; errors of the method win. `'ignore'`: resolves to
-   * the result. The `signal` of the term aborts in both cases.
+   * `LeaseLostError`, which has the result if the method finished; an error from the method takes precedence.
+   * `'ignore'`: resolves to the result. The `signal` of the term aborts in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
    */
   onLost?: OnLost;
   /**
-   * The `service` of the registration to use.
+   * The lock service to use: the `service` name of a module registration.
    *
    * @allowed text
    * @default the default one

@@ -70,7 +70,7 @@ describe('a decorated job on a date', () => {
     const date = new Date('2020-01-01T00:00:00Z');
     const error = await rejection(boot(jobsAt(date, { name: 'once' })));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
-    expect(error.message).toContain('cronTime of the job "once" (Jobs.run) is over: 2020-01-01T00:00:00.000Z.');
+    expect(error.message).toContain('cronTime of the job "once" (Jobs.run) is in the past: 2020-01-01T00:00:00.000Z.');
     // Without a scheduler, or disabled, nothing is due.
     await boot(jobsAt(date, { name: 'once', disabled: true }));
     await start({ imports: [ScheduleModule.forRoot({ cronJobs: false }), inMemory()], providers: [jobsAt(date, {})] });

@@ -160,7 +160,7 @@ describe('a @Transactional() around a lock', () => {
       const refused = app.get(Shop).pay();
       await expect(refused).rejects.toThrow('stands above @DistributedLock');
       await expect(refused).rejects.toThrow(
-        `transactions is set, but does not see this one. Give it the transactions of ${library}, by follow() or run()`,
+        `transactions is set, but does not cover this one. Pass the transactions of ${library} to it with follow()`,
       );
     });
 

@@ -10,7 +10,7 @@ import { keepPeriodMs } from '../../../../kernel/places/place.js';
 const OVERDUE_PART = 2;
 /** Clocks and answers are not exact. */
 const SLACK_MS = 100;
-/** A living waiter keeps its place in each period, and up to a quarter of it later. */
+/** A live waiter keeps its place in each period, and up to a quarter of it later. */
 const LATE_KEEP = 1.5;
 /** A machine may be slow, and a first try may fail. */
 const KEEP_SLACK_MS = 1_000;
@@ -78,7 +78,7 @@ export interface SilentWaiters {
   readonly count: number;
   /** The minimum time since each of them kept its place. */
   readonly keptMsAgo: number;
-  /** The interval at which a living waiter with such a lease keeps its place. */
+  /** The interval at which a live waiter with such a lease keeps its place. */
   readonly periodMs: number;
 }
 
@@ -140,7 +140,7 @@ export function isSlow({ holder }: SeenLease): boolean {
 
 /**
  * A release grants the resource to the next one that waits. So a free resource with a queue is what a dead holder has
- * left, or a key that was deleted. A living waiter takes it just after the lease of the holder, or when it keeps its
+ * left, or a key that was deleted. A live waiter takes it just after the lease of the holder, or when it keeps its
  * place.
  */
 function causeOfFree({ waiters }: LockState, { instanceId }: OwnPart, isSilentQueue: boolean): LockCause {

@@ -62,7 +62,7 @@ function findingsOf(instance: Instance, newest: string): Finding[] {
   if (!hearing) {
     found.push(
       about('warning', 'instanceDeaf', instanceId, 'receives no messages: its waits end up to a second later.', {
-        text: 'Check its rights for channels, and proxies between it and Redis.',
+        text: 'Check its permissions for channels, and proxies between it and Redis.',
       }),
     );
   }

@@ -191,7 +191,7 @@ function dateOf(at: OnDate['at'], where: string): Date {
     throw new InvalidLockOptionsError(`at of ${where} must be a valid Date, not ${describeTime(at)}.`, 'at');
   }
   if (ms <= Date.now()) {
-    throw new InvalidLockOptionsError(`at of ${where} is over: ${new Date(ms).toISOString()}.`, 'at');
+    throw new InvalidLockOptionsError(`at of ${where} is in the past: ${new Date(ms).toISOString()}.`, 'at');
   }
   return new Date(ms);
 }

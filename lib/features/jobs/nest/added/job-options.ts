@@ -67,7 +67,7 @@ interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'>
 interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
-  /** When it runs. @allowed a Date that is not over, or a DateTime of luxon */
+  /** The time of its run. @allowed a Date in the future, or a DateTime of luxon */
   at: Date | { toMillis(): number };
   cron?: never;
   intervalMs?: never;
@@ -198,9 +198,9 @@ export interface PauseOptions {
    */
   reason?: string;
   /**
-   * When the pause ends. Without it, the pause lasts until `resume`.
+   * The end of the pause. Without it, the pause lasts until `resume`.
    *
-   * @allowed a Date that is not over, or its milliseconds since 1970
+   * @allowed a Date in the future, or its milliseconds since 1970
    * @default none
    */
   until?: Date | number;
@@ -237,7 +237,7 @@ export function checkPauseOptions(options: PauseOptions, now: number): void {
 
 function refuseUntil(until: unknown, option: string): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `${option} must be a Date that is not over, or its milliseconds, not ${describeTime(until)}.`,
+    `${option} must be a Date in the future, or its milliseconds, not ${describeTime(until)}.`,
     option,
   );
 }

@@ -183,7 +183,7 @@ describe('a job that SingletonJobs.add has added', () => {
     [{ cron: YEARLY, timeZone: 'Asia/Tokyo', utcOffset: 60 }, 'timeZone', 'timeZone'],
     [{ at: new Date(NaN) }, 'at', 'must be a valid Date'],
     [{ at: '2030-01-01' }, 'at', 'must be a valid Date'],
-    [{ at: new Date(0) }, 'at', 'is over: 1970-01-01T00:00:00.000Z'],
+    [{ at: new Date(0) }, 'at', 'is in the past: 1970-01-01T00:00:00.000Z'],
     [{ intervalMs: 99 }, 'intervalMs', 'intervalMs must be an integer from 100 to 2147483647'],
     [{ intervalMs: 1_000, jitterMs: 501 }, 'jitterMs', 'jitterMs must be at most half of intervalMs: 500, not 501'],
     [{ intervalMs: 1_000, onCrash: 'retry' }, 'onCrash', 'does not know the option "onCrash"'],

@@ -99,7 +99,7 @@ describe('SingletonJobs refuses', () => {
   ])('the end of a pause: %p', async (until, described) => {
     const { jobs } = await startApp();
     const error = await failure(jobs, 'pause', 'declared', { until });
-    expect(error.message).toBe(`until must be a Date that is not over, or its milliseconds, not ${described}.`);
+    expect(error.message).toBe(`until must be a Date in the future, or its milliseconds, not ${described}.`);
   });
 
   it.each(['memory', 'Redis'])('a job that this instance has removed, in %s', async (kind) => {

@@ -17,7 +17,7 @@ import { type CliProcess, Terminal } from './frame/terminal.js';
 /** Ends at a signal: 128 and its number, as shells do. */
 const SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const;
 
-/** The signals that the process around a call hears of. */
+/** The signals that the process around a call gets. */
 interface SignalSource {
   on(signal: keyof typeof SIGNALS, listener: () => void): unknown;
   off(signal: keyof typeof SIGNALS, listener: () => void): unknown;

@@ -48,7 +48,7 @@ export type ConsoleErrorCode =
   | 'FORGED'
   /** 403: the application does not allow this action here. */
   | 'NOT_ALLOWED'
-  /** 403: `who` did not say who asks. */
+  /** 403: `who` returned nobody. */
   | 'WHO_UNKNOWN'
   /** 404: no such view, action or file. */
   | 'NOT_FOUND'
@@ -79,7 +79,7 @@ export type ConsoleErrorCode =
 
 /** The part of the fleet that has answered. */
 export interface Completeness {
-  /** `unknown`: Redis could not say how many instances there are, as a cluster cannot. */
+  /** `unknown`: Redis cannot count the instances, as on a cluster. */
   readonly completeness: 'complete' | 'partial' | 'unknown';
   /** How many instances have answered. */
   readonly heard: number;
@@ -103,7 +103,7 @@ interface RollBody extends Body {
 /** A list that the server has filtered, sorted and cut. */
 interface ListBody<Row> {
   readonly rows: readonly Row[];
-  /** How many rows fit the filter, with those that are not in `rows`. */
+  /** Number of rows that match the filter, listed in `rows` or not. */
   readonly total: number;
 }
 
@@ -121,7 +121,7 @@ export type LockLife =
   | 'alive'
   /** Its process answers. It does not renew this lease. */
   | 'notRenewed'
-  /** Released, and stays taken until its `minHoldMs` is over. */
+  /** Released, but kept until its `minHoldMs` has passed. */
   | 'released'
   /** Nothing in its process refers to it any more. */
   | 'leaked'
@@ -183,7 +183,7 @@ export interface LockWaiting {
   readonly since?: number;
   readonly group?: string;
   readonly callSite?: string;
-  /** Names of resources that its caller holds meanwhile. */
+  /** Names of resources that its caller holds. */
   readonly holds?: readonly string[];
 }
 
@@ -228,11 +228,11 @@ export interface ConsoleBodies {
     readonly version: string;
     /** Of the application, for the head of the page. */
     readonly title: string;
-    /** Those that the console shows, for a choice where there are several. */
+    /** The applications to choose from, if there are several. */
     readonly services: readonly string[];
     /** What the application allows. */
     readonly actions: readonly ConsoleAction[];
-    /** How long a lease is where a call does not say it, in milliseconds; `null` if that is not known. */
+    /** The default `leaseMs`; `null` if unknown. */
     readonly leaseMs: number | null;
   };
   /** `GET api/now` */
@@ -250,7 +250,7 @@ export interface ConsoleBodies {
     };
     readonly held: number;
     readonly waiting: number;
-    /** Since when the oldest call waits, of those that are listed; `null` if none waits. */
+    /** When the longest-waiting listed call began to wait; `null` if none waits. */
     readonly oldestWaitSince: number | null;
     /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
     readonly lastMinute: FleetReport['instances'][number]['lastMinute'];
@@ -286,7 +286,7 @@ export interface ConsoleBodies {
   };
   /** `GET api/blockers`. Groups have their names here: `everything else` for calls without one. */
   readonly blockers: RollBody & {
-    /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, those with the longest waits first. */
+    /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, the longest waits first. */
     readonly cells: FleetReport['instances'][number]['blockers'];
     readonly cellCount: number;
     /** Who waits now. `waitedMs` is the longest wait of them. */
@@ -306,7 +306,7 @@ export interface ConsoleBodies {
   /** `GET api/job?name=` */
   readonly job: Body & {
     readonly job: Omit<JobInfo, 'isHere' | 'instances'> & { readonly state: 'waits' | 'running' | 'paused' };
-    /** Those that have it, the last seen first: at most 20. */
+    /** The instances that have it, the last seen first: at most 20. */
     readonly instances: JobInfo['instances'];
     /** The newest first: at most 100. `errorMessage` only of jobs with `historyMessages`: Redis has no other. */
     readonly runs: readonly JobRun[];
@@ -323,7 +323,7 @@ export interface ConsoleBodies {
     readonly holder: string;
     readonly by: string;
     readonly reason: string;
-    /** When the holder hears of it, at its next renewal. */
+    /** When the holder finds out, at its next renewal. */
     readonly heardAt: number;
   };
   /** To `POST api/runJob` */

@@ -4,7 +4,7 @@ import { longDuration } from '../../kernel/util/durations.js';
 import { pause } from '../../kernel/util/promises.js';
 import { quote, quoteSome } from '../../kernel/util/quoted.js';
 
-/** How long the instances have to take a request, how often it is looked for, and how often they are told again. */
+/** Time that instances have to take a request, and the intervals of checks and of repeated notifications. */
 const TAKEN_WITHIN_MS = 5_000;
 const LOOK_MS = 100;
 const TELL_AGAIN_MS = 1_000;
@@ -32,7 +32,7 @@ export async function untilTaken(
   return state;
 }
 
-/** Why no instance has taken it. @param instances those that have the job, as far as that is known */
+/** Returns why no instance has taken it. @param instances the instances known to have the job */
 export function notTaken(job: string, instances: readonly { readonly instanceId: string }[]): string {
   const seen = instances.map(({ instanceId }) => instanceId);
   const where = seen.length === 0 ? 'No instance has it now' : `Last seen with it: ${quoteSome(seen)}`;

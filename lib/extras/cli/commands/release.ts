@@ -94,7 +94,7 @@ export const release = defineCommand({
 const REPORT_MS = 1_500;
 const LOOK_EVERY_MS = 50;
 
-/** Has an instance report it, so that the log of the application says it. @returns which one did, if one did in time */
+/** Has an instance report it, so that it is in the log of the application. @returns which one did, if one did in time */
 async function report(
   { requests }: Session['jobs'],
   ...ended: Parameters<Session['jobs']['requests']['tellReleased']>

@@ -13,7 +13,7 @@ import type { Session } from '../frame/session.js';
 
 /** How often the end of the run is looked for. */
 const END_LOOK_MS = 500;
-/** An instance tells the end with the class of the error right after the history has it. One that dies in between never does. */
+/** An instance reports the end right after the history has it. If it dies in between, it never does. */
 const LOOKS_AFTER_END = 4;
 /** How long to wait for the end of the run. */
 const DEFAULT_WAIT_MS = 10 * 60_000;
@@ -85,8 +85,8 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
 type RequestState = Awaited<ReturnType<OperatorRequests['read']>>;
 
 /**
- * The end is told by the instance. Of one that has died during the run, the history has it. Of one that has died before,
- * nothing has: then it is missing among those that are connected.
+ * The instance reports the end. If it has died during the run, the history has the end. If it has died before,
+ * nothing has it, and the instance is no longer connected.
  */
 async function untilEnded(
   { session, terminal, signal, name }: Asking,

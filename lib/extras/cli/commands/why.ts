@@ -30,7 +30,7 @@ export const why = defineCommand({
     const [resource] = args as [string];
     const opened = await session();
     const { client, keyPrefix } = opened;
-    // Where the instances cannot be asked, the leases alone say it.
+    // If the instances cannot be asked, only the leases show it.
     const rollFor = ({ holders }: LockState): Promise<FleetReport | undefined> =>
       holders.length === 0 ? Promise.resolve(undefined) : pollInstances(opened).catch(withoutAnswers);
     let seen = await client.operators.explain(resource);
@@ -54,7 +54,7 @@ export const why = defineCommand({
   },
 });
 
-/** So long that the next renewal shows, if that is soon, or if nothing else says whether the holder lives. */
+/** Long enough to see the next renewal, if that is soon or nothing else shows that the holder lives. */
 function untilNextLook({ holders }: LockState, roll: FleetReport | undefined): number {
   const dueMs = holders.map((holder) => {
     const ms = holder.leaseMs / 3 - renewedMsAgo(holder) + SLACK_MS;

@@ -23,7 +23,7 @@ export interface ServerFacts {
 }
 
 interface ClockFacts {
-  /** How much the clock of the server is ahead of that of this machine, in milliseconds. */
+  /** Milliseconds by which the server's clock is ahead of this machine's. */
   readonly aheadMs: number;
   /** By how much that may be wrong. */
   readonly uncertaintyMs: number;

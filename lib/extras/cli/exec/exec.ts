@@ -162,7 +162,7 @@ async function runLocked(request: ExecRequest, context: Context, signals: Passed
   const lease = await acquire(request, session, context, signals);
   if (lease === undefined) return request.isSkipped ? EXIT_CODES.done.code : EXIT_CODES.busy.code;
   try {
-    // Another runner may have ended well meanwhile.
+    // Another runner may have succeeded since.
     if (await isDone()) return EXIT_CODES.done.code;
     if (signals.endedBy) return exitCodeOf(signals.endedBy);
     return await runHeld(request, lease, marker, signals, (line) => output.note(line));

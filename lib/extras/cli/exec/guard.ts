@@ -40,7 +40,7 @@ const endSoon = () => {
 const hear = ([word, value]) => {
   if (word === 'group') {
     group = Number(value);
-    // exec stood still while it started the command.
+    // exec was blocked while it started the command.
     if (isEnding) endSoon();
   }
   if (word === 'left' && !isEnding) {

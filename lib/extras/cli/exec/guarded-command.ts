@@ -15,7 +15,7 @@ interface GuardedCommand {
   /** How long the command has between SIGTERM and SIGKILL. */
   readonly killAfterMs: number;
   readonly signals: PassedSignals;
-  /** Tells the person on stderr. */
+  /** Prints to stderr. */
   readonly note: (line: string) => void;
 }
 
@@ -34,15 +34,15 @@ interface CommandEnd {
 
 /** How often it is looked whether the rest of the group still runs. */
 const LOOK_MS = 25;
-/** How often the guard is told what is left of the lease: at most, and at least. */
+/** Bounds of the interval at which the guard gets the time left on the lease. */
 const BEAT_MS = { least: 20, most: 1_000 };
 const TOLD_AFTER_MS = 1_000;
 /** How much earlier than this process the guard may see that the lease ends. */
 const SLACK_MS = 5;
 
 /**
- * Runs a command in a process group of its own, under a lease that is renewed meanwhile. Resolves when all processes of
- * the group have ended. When the lease is lost, and also when this process is killed or stands still, the group gets
+ * Runs a command in a process group of its own, under a lease that is renewed while it runs. Resolves when all processes of
+ * the group have ended. When the lease is lost, and also when this process is killed or blocked, the group gets
  * SIGTERM, and SIGKILL at the latest when the lease ends or `killAfterMs` after that.
  *
  * @throws Error when no process can be started
@@ -58,7 +58,7 @@ export async function runGuarded(run: GuardedCommand): Promise<CommandEnd> {
     isLost = true;
     note(`${line} The command gets SIGTERM, and SIGKILL after at most ${formatDuration(killAfterMs)}.`);
   };
-  /** The guard was told the same, a little earlier. */
+  /** The guard has got the same, a little earlier. */
   const look = (slackMs = 0): void => {
     const leftMs = lease.remainingMs();
     if (leftMs > killAfterMs + slackMs) return;
@@ -92,7 +92,7 @@ export async function runGuarded(run: GuardedCommand): Promise<CommandEnd> {
   signals.passTo((signal) => signalGroup(group, signal));
   const code = await exitOf(child);
   await untilGroupEnds(group, note);
-  // This process may have stood still meanwhile.
+  // This process may have been stopped since.
   look(SLACK_MS);
   isOver = true;
   clearInterval(beats);

@@ -11,7 +11,7 @@ const LOOK_MS = 1_000;
 const LOG_MS = 60_000;
 
 /**
- * Says which process is waited for: on a terminal in one line that changes, elsewhere once a minute.
+ * Shows which process is waited for: on a terminal in one line that changes, elsewhere once a minute.
  *
  * @returns ends it
  */
@@ -40,7 +40,7 @@ export function showWait(
       const state = await client.inspect(resource);
       if (!isOver) tell(state);
     } catch {
-      // The wait itself says what is wrong, when it ends.
+      // The error of the wait has the reason, when it ends.
     } finally {
       isAsking = false;
     }

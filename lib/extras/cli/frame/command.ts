@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.js';
 export interface CommandContext<S extends OptionSpecs = OptionSpecs> {
   /** What is given beside options, before `--`. */
   readonly args: readonly string[];
-  /** What stands behind `--`, where the command says what that is. */
+  /** The arguments after `--`, if the command takes any. */
   readonly rest: readonly string[];
   readonly options: OptionValues<S>;
   readonly output: Output;

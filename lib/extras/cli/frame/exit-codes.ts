@@ -25,7 +25,7 @@ export class CliError extends Error {
   }
 }
 
-/** The command line is wrong. The message says how to write it. */
+/** The command line is wrong. The message shows how to write it. */
 export class UsageError extends CliError {
   constructor(message: string) {
     super('usage', message);

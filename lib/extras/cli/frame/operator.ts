@@ -8,7 +8,7 @@ export const OPERATOR_OPTIONS = {
   reason: textOption('text', 'Why, for the log.'),
 } as const;
 
-/** What is told of the operator. @throws InvalidLockOptionsError where it is too long */
+/** The facts about the operator. @throws InvalidLockOptionsError where it is too long */
 export function operatorOf({ by = userName(), reason }: { by: string | undefined; reason: string | undefined }) {
   if (by !== undefined) OPERATOR.by.check('--by', by);
   if (reason !== undefined) OPERATOR.reason.check('--reason', reason);

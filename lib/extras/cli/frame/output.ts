@@ -92,7 +92,7 @@ export class Output {
     this.#write(text.endsWith('\n') ? text : `${text}\n`);
   }
 
-  /** Tells the person something that is no data. */
+  /** Prints a message for a person, which is no data. */
   note(text: string): void {
     this.terminal.endProgress();
     this.process.stderr.write(`${escapeText(text)}\n`);

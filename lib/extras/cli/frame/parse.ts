@@ -22,7 +22,7 @@ export function commandNameIn(argv: readonly string[], common: OptionSpecs): str
  * Reads what is given to a command.
  *
  * @param argv with the name of the command in it
- * @throws UsageError that says how to write it
+ * @throws UsageError with the right form
  */
 export function parseLine(argv: readonly string[], command: Command, common: OptionSpecs): ParsedLine {
   const specs = { ...common, ...command.options };

@@ -49,7 +49,7 @@ export interface Applications {
 }
 
 /**
- * Connects to the application that is stated, or to those that are found, at most so many.
+ * Connects to the given application, or to the ones it finds, up to a limit.
  *
  * @param note told of a prefix that was found
  * @throws CliError when Redis cannot be reached within the time, or there are more applications than may be

@@ -14,7 +14,7 @@ export class PageServer {
   readonly #server: Server;
   #port = 0;
 
-  /** @param path that of the page, with a slash at both ends */
+  /** @param path the path of the page, with a slash at both ends */
   constructor(
     private readonly answers: ConsoleAnswers,
     private readonly path: string,

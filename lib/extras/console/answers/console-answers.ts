@@ -135,7 +135,7 @@ export class ConsoleAnswers {
   }
 }
 
-/** @throws Refusal where the application does not say who asks */
+/** @throws Refusal if the application does not name the caller */
 function nameOf(who: unknown): string {
   const name = typeof who === 'string' ? who.trim() : '';
   if (name !== '') return name.slice(0, MAX_BY);

@@ -63,7 +63,7 @@ export class SnapshotCache {
     return this.#share(`roll ${prefix}`, async () => {
       const fleet = await this.source.client.report({ prefix, timeoutMs: ROLL_MS });
       const ahead = fleet.askedAt - Date.now();
-      // The answer took a while. That which took the shortest time is the nearest to the truth, until a clock is set.
+      // The answer took a while. The fastest one is the most precise, until a clock is set.
       const known = this.#aheadMs ?? -Infinity;
       if (ahead > known || known - ahead > 2 * MAX_MS) this.#aheadMs = ahead;
       return fleet;

@@ -31,7 +31,7 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** `critical`: work stands still, or locks are unavailable. `warning`: it will, or may. `note`: worth knowing. */
+/** `critical`: work is blocked, or locks are unavailable. `warning`: it will, or may. `note`: worth knowing. */
 export const SEVERITIES = ['critical', 'warning', 'note'] as const;
 
 /** One thing that is wrong, with its culprit and the right action. */

@@ -11,7 +11,7 @@ import type { Finding } from './finding.js';
 const LONG_MS = 5_000;
 const MANY = 10;
 const MANY_MS = 1_000;
-/** So long a wait, or so many calls, mean that work stands still. */
+/** Waits of this length, or this many calls, mean that work is blocked. */
 const CRITICAL_MS = 60_000;
 const MAX_WORKS = 5;
 
@@ -218,7 +218,7 @@ function placeOf(callSite: string): string {
   return /\(([^()]+)\)$/.exec(callSite)?.[1] ?? callSite;
 }
 
-/** Time-outs that are over have no wait any more. */
+/** Calls that have timed out wait no longer. */
 function timeoutFindings({ instances, askedAt }: FleetReport, told: ReadonlySet<string | undefined>): Finding[] {
   const sums = new Map<string, number>();
   for (const { timeouts } of instances) {

@@ -107,7 +107,7 @@ interface ListBody<Row> {
   readonly total: number;
 }
 
-/** Calls that wait for each other in a circle. */
+/** Calls that wait for each other in a cycle. */
 export interface DeadlockSeen {
   /** One for each side. */
   readonly sentences: readonly string[];

@@ -42,6 +42,7 @@ import {
   RESUME_OPTIONS,
   RUN_NOW_OPTIONS,
 } from '../../lib/features/jobs/nest/added/job-options.js';
+import { checkOnceOptions, ONCE_OPTIONS } from '../../lib/features/once/core/once-options.js';
 import { LEADER_ONLY_OPTIONS, resolveLeaderOnly } from '../../lib/features/leader/nest/leader-only.decorator.js';
 import { createLockService } from '../../lib/nest/module/create-lock-service.js';
 import {
@@ -71,6 +72,7 @@ const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
 const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>";
 
 const LOCK_DECORATORS = "Omit<LockDecoratorOptions, Exclude<keyof LockOptions, 'onBusy'>>";
+const ONCE = "Omit<OnceDecoratorOptions, Exclude<keyof LockOptions, 'waitMs'>>";
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
 const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";
 const ADDED_INTERVAL = "Pick<Extract<AddedJob, { intervalMs: unknown }>, 'intervalMs'>";
@@ -98,6 +100,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   [LOCK_DECORATORS, LOCK_DECORATOR_OPTIONS],
   [SEMAPHORE, SEMAPHORE_DECORATOR_OPTIONS],
   ['LeaderOnlyOptions', LEADER_ONLY_OPTIONS],
+  [ONCE, ONCE_OPTIONS],
   ['SingletonJobOptions', JOB_OPTIONS],
   [TICK, TICK_OPTIONS],
   [TIMEOUT, TIMEOUT_OPTIONS],
@@ -124,6 +127,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
 /** Sections of the reference with the options that several types share. */
 const SHARED: Record<string, readonly string[]> = {
   [MODULE]: ['LockOptions'],
+  [ONCE]: ['LockOptions'],
   [PERMITS]: ['LockOptions'],
   [LOCK_DECORATORS]: ['LockOptions'],
   [SEMAPHORE]: ['LockOptions', LOCK_DECORATORS],
@@ -205,6 +209,7 @@ describe('the options of the reference', () => {
     ExplainOptions: (option, value) => locks.explain('x', { [option]: value }),
     ContentionOptions: (option, value) => locks.contention({ [option]: value }),
     LeaderOnlyOptions: (option, value) => resolveLeaderOnly({ name: 'x', [option]: value }, 'x'),
+    [ONCE]: (option, value) => checkOnceOptions('x', { resultTtlMs: 1, [option]: value }),
     [SEMAPHORE]: (option, value) => readSemaphorePlan({ key: 'x', permits: 1_000_000, [option]: value }, 'x'),
     SingletonJobOptions: (option, value) => resolveJobOptions({ [option]: value }, 'x', TICK_OPTIONS),
     [TICK](option, value) {

@@ -9,7 +9,7 @@ const MAX_LOCKS = 10;
 
 export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
   // Throws if the command line has no connection, so it is read before anything is asked that would then reject unheard.
-  const hasJobs = looks.source.jobs !== undefined;
+  const hasJobs = Boolean(looks.source.jobs);
   const [fleet, { health, mayOnlyLook }, jobs] = await Promise.all([
     looks.roll().catch(withoutAnswers),
     looks.health(),

@@ -37,7 +37,7 @@ export interface OnceOptions<T = unknown> extends Pick<
    * no other call does, and otherwise fails with `LockBusyError`.
    *
    * @allowed 0 ms and more, or `Infinity`
-   * @default the module's
+   * @default 18000
    */
   waitMs?: number;
   /**

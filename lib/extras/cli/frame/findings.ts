@@ -15,6 +15,10 @@ export function findingTable(findings: readonly Finding[], format: Output['forma
       ['', `  ${line}`],
     ];
   });
-  const of = prefix === undefined ? '' : ` of ${plainOrQuoted(prefix)}`;
-  return { columns: ['FINDINGS', `${findings.length}${of}`], rows, ifEmpty: `Nothing needs attention${of}.` };
+  const inPrefix = prefix === undefined ? '' : ` in ${plainOrQuoted(prefix)}`;
+  return {
+    columns: ['FINDINGS', `${findings.length}${inPrefix}`],
+    rows,
+    ifEmpty: `Nothing needs attention${inPrefix}.`,
+  };
 }

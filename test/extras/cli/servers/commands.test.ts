@@ -101,7 +101,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     const { code, stdout, stderr } = await run(['status'], { isTerminal: true });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(
-      /^APPLICATIONS +2\nprefixes +lock, shop:locks\n\nNothing needs attention of lock\.\n\nSTATUS +up\n/,
+      /^APPLICATIONS +2\nprefixes +lock, shop:locks\n\nNothing needs attention in lock\.\n\nSTATUS +up\n/,
     );
     for (const keyPrefix of ['lock', 'shop:locks']) {
       const block = `^STATUS +up\nredis .+ prefix ${keyPrefix}\n(.+\n)*instances +1 answered, 0 silent\nheld +1\n`;

@@ -71,7 +71,7 @@ describe('the snippets of the guides', () => {
     const blocks = GUIDES.flatMap(blocksOf).filter(({ note }) => note?.startsWith(FILE));
     for (const { where, note, code } of blocks) {
       const file = note!.slice(FILE.length);
-      expect(file).toMatch(/^test\/(?:stacks|docs\/testing)\//);
+      expect(file).toMatch(/^test\/(?:stacks|docs\/testing|features)\//);
       expect({ where, code: `${code}\n` }).toEqual({ where, code: readGuide(file) });
     }
   });

@@ -56,6 +56,14 @@ describe("the operators' view", () => {
     },
   );
 
+  it('takes options without a value for options that were left out', async () => {
+    await a.locks.acquire('stock');
+    const noOptions = { prefix: undefined, limit: undefined };
+    expect(await list(noOptions as never)).toMatchObject([{ resource: 'stock' }]);
+    const { instances } = await operator.locks.fleet({ ...noOptions, timeoutMs: undefined, group: undefined } as never);
+    expect(instances.flatMap(({ held }) => held)).toMatchObject([{ resource: 'stock' }]);
+  });
+
   it('throws if Redis does not answer', async () => {
     operator.store.all(lostOnTheWay);
     const asked = [track(list()), track(force('stock', 32)), track(operator.locks.inspect('stock'))];

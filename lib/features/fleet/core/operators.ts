@@ -115,7 +115,7 @@ export class OperatorsView {
 
   async list(options: ListOptions = {}): Promise<LockState[]> {
     LIST_OPTIONS.check('list', options);
-    return (await this.scan({ ...LIST_OPTIONS.defaults, ...options })).states;
+    return (await this.scan(LIST_OPTIONS.filled(options))).states;
   }
 
   /** The same, and whether there may be more. */

@@ -53,7 +53,7 @@ interface Answers {
   readonly withinMs: number;
 }
 
-type UnlistedHolder = Omit<FleetReport['unlisted'][number], 'life'>;
+type FoundHolder = Omit<FleetReport['unlisted'][number], 'life'>;
 
 /** A roll call, and the earliest time at which it may have begun. */
 interface BegunRollCall {
@@ -114,7 +114,7 @@ export class FleetView {
    */
   async report(options: FleetOptions = {}): Promise<FleetReport> {
     FLEET_OPTIONS.check('fleet', options);
-    const { prefix, group, limit, timeoutMs, scan } = { ...FLEET_OPTIONS.defaults, ...options };
+    const { prefix, group, limit, timeoutMs, scan } = FLEET_OPTIONS.filled(options);
     const { store, observers } = this.#deps;
     const { rollCalls, noRollCalls = 'the store has no roll calls' } = store;
     if (!rollCalls) throw new InvalidLockOptionsError(`fleet() cannot be used: ${noRollCalls}.`, 'store');
@@ -234,12 +234,12 @@ export class FleetView {
     instances: readonly FleetAnswer[],
     scope: Scope,
     scan: boolean,
-  ): Promise<{ readonly holders: readonly UnlistedHolder[]; readonly isScanCut: boolean }> {
+  ): Promise<{ readonly holders: readonly FoundHolder[]; readonly isScanCut: boolean }> {
     const listed = new Set(
       instances.flatMap(({ held }) => held.map(({ resource, fencingToken }) => leaseKey(resource, fencingToken))),
     );
     const answered = new Set(instances.map(({ instanceId }) => instanceId));
-    const unlistedIn = ({ resource, holders }: LockState): UnlistedHolder[] =>
+    const unlistedIn = ({ resource, holders }: LockState): FoundHolder[] =>
       holders
         .filter(({ fencingToken, isKept }) => !isKept && !listed.has(leaseKey(resource, fencingToken)))
         .map((holder) => ({ ...holder, resource, hasAnswered: answered.has(holder.instanceId) }));
@@ -251,7 +251,7 @@ export class FleetView {
     const waiting = instances.flatMap((each) => each.waiting);
     const wanted = waiting.filter(({ resource, group }) => scope.has(resource, () => group) && !held.has(resource));
     const open = [...new Set(wanted.map(({ resource }) => resource))];
-    const found: UnlistedHolder[][] = [];
+    const found: FoundHolder[][] = [];
     for (const some of chunks(open.slice(0, MAX_LOOKS), LOOKS_AT_ONCE)) {
       found.push(...(await Promise.all(some.map(async (resource) => unlistedIn(await this.#deps.inspect(resource))))));
     }

@@ -7,15 +7,7 @@ import {
   type ResolvedDefaults,
   type ResolvedLockOptions,
 } from '../../../kernel/api/lock-options.js';
-import {
-  atLeast,
-  callback,
-  checkIsObject,
-  milliseconds,
-  type OptionsOf,
-  OptionTable,
-  pick,
-} from '../../../kernel/api/validation.js';
+import { atLeast, callback, milliseconds, type OptionsOf, OptionTable, pick } from '../../../kernel/api/validation.js';
 
 const MAX_TTL_MS = 365 * 24 * 60 * 60 * 1_000;
 /** What Redis stores in one value at most is 512 MB. A value of that size would block it for seconds. */
@@ -98,9 +90,12 @@ export interface ResolvedOnce {
 
 /** @throws InvalidLockOptionsError if an option is invalid, or one of `serialize` and `parse` is missing */
 export function checkOnceOptions(where: string, options: OnceOptions): void {
-  checkIsObject(where, options);
   ONCE_OPTIONS.check(where, options);
-  const { serialize, parse } = options;
+  checkFormat(where, options);
+}
+
+/** @throws InvalidLockOptionsError if one of `serialize` and `parse` is missing */
+export function checkFormat(where: string, { serialize, parse }: Pick<OnceOptions, 'serialize' | 'parse'>): void {
   if ((serialize === undefined) === (parse === undefined)) return;
   const missing = serialize === undefined ? 'serialize' : 'parse';
   throw new InvalidLockOptionsError(

@@ -17,7 +17,7 @@ import { refusalOfFirstCall } from '../../../nest/decorators/transaction-order.j
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import type { Scan } from '../../../nest/scan.js';
 import { partsOf } from '../../../nest/service-parts.js';
-import { checkOnceOptions, ONCE_OPTIONS, type OnceOptions } from '../core/once-options.js';
+import { checkFormat, ONCE_OPTIONS, type OnceOptions } from '../core/once-options.js';
 
 const DECORATOR = '@Once';
 
@@ -120,7 +120,7 @@ function onceMethod(given: AnyOptions) {
 function readOptions(given: AnyOptions, where: string) {
   ONCE_DECORATOR_OPTIONS.check(`The result of ${where}`, given);
   const { key, service: lockService, ...options } = given;
-  checkOnceOptions(`The result of ${where}`, options);
+  checkFormat(`The result of ${where}`, options);
   return { key, lockService, options: { ...options, group: groupNamed(options.group ?? where) } };
 }
 

@@ -127,7 +127,7 @@ export function wire(options: LockClientOptions, replaceable: Replaceable): Lock
     ...deps,
     leaderships: () =>
       campaigns.list().map((each) => {
-        return { name: each.name, isLeader: each.isLeader(), elections: each.recentElections() };
+        return { name: each.name, isLeader: each.isLeader(), elections: each.elections.count() };
       }),
     jobs: () => jobs.names(),
     onBlocked: (listener) => operators.onBlocked(listener, true),

@@ -1,4 +1,4 @@
-import { type Holder, OTHER_GROUP } from '../../kernel/api/holder.js';
+import { type Holder, namedGroup } from '../../kernel/api/holder.js';
 import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/lock-fleet.js';
 
 /** What is known of a lease. `released`: it is kept by `minHoldMs`. */
@@ -81,5 +81,5 @@ export function labelText({ label, isKept, isHandedOn }: Pick<Holder, 'label' | 
   if (!label) return '';
   const { group, traceparent: _, ...others } = label;
   const texts = Object.entries(others).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
-  return [...(group === undefined || group === OTHER_GROUP ? [] : [group]), ...texts].join(', ');
+  return [namedGroup(group) ?? [], ...texts].flat().join(', ');
 }

@@ -1,5 +1,5 @@
 import { LockUnavailableError } from '../../kernel/api/errors.js';
-import { OTHER_GROUP } from '../../kernel/api/holder.js';
+import { namedGroup } from '../../kernel/api/holder.js';
 import type { LockHealth } from '../../features/fleet/core/health/health-checks.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
 
@@ -48,12 +48,18 @@ export function unlistedIn({ instances }: Pick<FleetReport, 'instances'>): { hel
   return sums;
 }
 
+/** The longest wait so far of the listed calls, in milliseconds; `undefined` if none waits. */
+export function oldestWaitMs({ instances }: Pick<FleetReport, 'instances'>): number | undefined {
+  const waits = instances.flatMap(({ waiting }) => waiting.map(({ waitedMs }) => waitedMs));
+  return waits.length > 0 ? waits.reduce((a, b) => Math.max(a, b)) : undefined;
+}
+
 /** The name of a group. The group of everything else has none. */
 export function groupName(group: string): string {
-  return group === OTHER_GROUP ? 'everything else' : group;
+  return namedGroup(group) ?? 'everything else';
 }
 
 /** The group of a call and its place in the code. The group of everything else has no name. */
 export function workOf({ group, callSite }: { readonly group: string; readonly callSite?: string }): string {
-  return [group === OTHER_GROUP ? undefined : group, callSite].filter(Boolean).join(' ');
+  return [namedGroup(group), callSite].filter(Boolean).join(' ');
 }

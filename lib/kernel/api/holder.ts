@@ -136,6 +136,11 @@ export const HANDED_ON = '{}';
 /** The group of everything that has no group of its own. It is a value for metrics; no sentence names it. */
 export const OTHER_GROUP = '_other';
 
+/** Returns the group if it names something. */
+export function namedGroup(group: string | undefined): string | undefined {
+  return group === OTHER_GROUP ? undefined : group;
+}
+
 /** Limits on the values of a label in a message: their number, and the length of each. */
 const NAMED_VALUES = 4;
 const NAMED_LENGTH = 48;
@@ -206,7 +211,7 @@ export function describeLabel(label: LockLabel | undefined): string {
   if (!label) return '';
   const { group, site, traceparent, ...others } = label;
   const named: string[] = [];
-  const work = group === undefined || group === OTHER_GROUP ? site : group;
+  const work = namedGroup(group) ?? site;
   if (work !== undefined) named.push(plain(work));
   for (const [name, value] of Object.entries(others)) {
     if (typeof value === 'object' && value !== null) continue;

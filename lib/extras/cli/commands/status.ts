@@ -1,6 +1,6 @@
 import { plainOrQuoted, quoteSome } from '../../../kernel/util/quoted.js';
 import { longDuration } from '../../../kernel/util/durations.js';
-import { totalsOf } from '../../views/roll.js';
+import { oldestWaitMs, totalsOf } from '../../views/roll.js';
 import { defineCommand } from '../frame/command.js';
 import { type FoundPrefixes, perhapsMore } from '../frame/connection.js';
 import { findingTable } from '../frame/findings.js';
@@ -78,7 +78,7 @@ function jsonOf(look: Look): object {
         heard: fleet.instances.length,
         silent: fleet.silent,
         ...totalsOf(fleet),
-        oldestWaitMs: oldestWaitMs(look),
+        oldestWaitMs: oldestWaitMs(fleet) ?? 0,
         leaders: leadersIn(look),
         deadlocks: fleet.deadlocks,
       },
@@ -119,7 +119,7 @@ function tableOf(look: Look): Table {
     rows.push(
       ['instances', `${instances.length} answered, ${silent.length} silent`],
       ['held', `${held}`],
-      ['waiting', waiting === 0 ? '0' : `${waiting}, the oldest for ${longDuration(oldestWaitMs(look))}`],
+      ['waiting', waiting === 0 ? '0' : `${waiting}, the oldest for ${longDuration(oldestWaitMs(fleet) ?? 0)}`],
       ['leaders', `${leaders.length}${leaders.length > 0 ? `: ${named.join(', ')}` : ''}`],
     );
   }
@@ -128,11 +128,6 @@ function tableOf(look: Look): Table {
     rows.push(['jobs', `${known}: ${running} running, ${paused.length} paused`]);
   }
   return { columns: ['STATUS', status === 'notTried' ? 'seen from outside' : status], rows };
-}
-
-function oldestWaitMs({ fleet }: Look): number {
-  const waits = fleet?.instances.flatMap(({ waiting }) => waiting.map(({ waitedMs }) => waitedMs)) ?? [];
-  return waits.reduce((a, b) => Math.max(a, b), 0);
 }
 
 function leadersIn({ fleet }: Look): { readonly name: string; readonly instanceId: string }[] {

@@ -37,8 +37,10 @@ export function rollBody(roll: FleetReport): { readonly at: number; readonly fle
 }
 
 function deadlocksSeen(roll: FleetReport): DeadlockSeen[] {
-  return roll.deadlocks.slice(0, MAX_NAMED).map((calls) => ({
-    sentences: deadlockSentences(calls, roll),
+  const cycles = roll.deadlocks.slice(0, MAX_NAMED);
+  const sentences = deadlockSentences(cycles, roll);
+  return cycles.map((calls, index) => ({
+    sentences: sentences[index]!,
     resources: calls.map(({ holds }) => holds),
   }));
 }

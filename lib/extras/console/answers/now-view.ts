@@ -1,5 +1,5 @@
 import { findings } from '../../../features/fleet/core/findings/findings.js';
-import { healthSeen, type Instance, totalsOf, withoutAnswers } from '../../views/roll.js';
+import { healthSeen, type Instance, oldestWaitMs, totalsOf, withoutAnswers } from '../../views/roll.js';
 import type { ConsoleBodies } from '../bodies.js';
 import { completenessOf, type Content } from './fleet-views.js';
 import { locksByTrouble } from './lock-views.js';
@@ -18,14 +18,14 @@ export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
   const { status, topology, roundTripMs, problems } = healthSeen(health, mayOnlyLook);
   const locks = fleet ? locksByTrouble(fleet) : [];
   const instances = fleet?.instances ?? [];
-  const waits = instances.flatMap(({ waiting }) => waiting.map(({ waitedMs }) => waitedMs));
+  const oldestMs = oldestWaitMs({ instances });
   return {
     at: fleet?.askedAt ?? looks.now(),
     fleet: fleet ? completenessOf(fleet) : null,
     findings: findings(fleet, jobs, { status, problems }),
     redis: { status, topology, roundTripMs, problems: problems.map(({ code, message }) => ({ code, message })) },
     ...totalsOf({ instances }),
-    oldestWaitSince: fleet && waits.length > 0 ? fleet.askedAt - waits.reduce((a, b) => Math.max(a, b)) : null,
+    oldestWaitSince: fleet && oldestMs !== undefined ? fleet.askedAt - oldestMs : null,
     lastMinute: lastMinuteOf(instances),
     locks: locks.slice(0, MAX_LOCKS),
     lockCount: locks.length,

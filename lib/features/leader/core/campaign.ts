@@ -8,6 +8,7 @@ import type { ResolvedLockOptions } from '../../../kernel/api/lock-options.js';
 import { NotLeaderError } from '../../../kernel/api/lease-errors.js';
 import { isAbortedBy, onAbort } from '../../../kernel/util/signals.js';
 import { quote } from '../../../kernel/util/quoted.js';
+import { RecentTimes } from '../../../kernel/util/recent-times.js';
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import { describeValue } from '../../../kernel/api/validation.js';
 import { backoff, type Clock, jitter } from '../../../kernel/util/clock.js';
@@ -21,10 +22,6 @@ export interface CampaignDeps extends Runtime {
 
 /** The first and the longest pause after Redis has refused. Up to a quarter is added at random. */
 const REFUSED_PAUSE_MS = { first: 500, longest: 30_000 };
-
-/** Elections are remembered for as long, and so many of them. */
-const ELECTIONS_MS = 10 * 60_000;
-const MAX_ELECTIONS = 1_000;
 
 /** Acquires the resource, leads until the term ends, and campaigns again, until this instance resigns. */
 export class Campaign implements Leadership {
@@ -45,8 +42,7 @@ export class Campaign implements Leadership {
   /** Settles when nothing is held or waited for. */
   #candidacy: Promise<unknown> = Promise.resolve();
   #over: NotLeaderError | undefined;
-  /** When it was elected, on the monotonic clock: the last of them. */
-  readonly #elections: number[] = [];
+  readonly elections: RecentTimes;
 
   /** @param onOver called when this instance steps down for good */
   constructor(name: string, resource: string, lock: ResolvedLockOptions, deps: CampaignDeps, onOver: () => void) {
@@ -54,6 +50,7 @@ export class Campaign implements Leadership {
     this.resource = resource;
     this.#lock = { ...lock, signal: this.#stopping.signal };
     this.#deps = deps;
+    this.elections = new RecentTimes(deps.clock);
     this.#listeners = new CampaignListeners(this, deps);
     this.#onOver = onOver;
   }
@@ -93,12 +90,6 @@ export class Campaign implements Leadership {
 
   get fencingToken(): number | undefined {
     return this.isLeader() ? this.#term!.fencingToken : undefined;
-  }
-
-  /** Returns the number of elections in the last ten minutes, 1,000 at most. */
-  recentElections(): number {
-    const since = this.#deps.clock.now() - ELECTIONS_MS;
-    return this.#elections.filter((at) => at > since).length;
   }
 
   whenElected(): Promise<Term> {
@@ -174,7 +165,7 @@ export class Campaign implements Leadership {
     const term = new LeaderTerm(this.name, lease);
     this.#term = term;
     const electedAt = clock.now();
-    if (this.#elections.push(electedAt) > MAX_ELECTIONS) this.#elections.shift();
+    this.elections.add();
     observers.emit({ type: 'elected', ...this.described, fencingToken });
     this.#election?.resolve(term);
     this.#election = undefined;

@@ -1,5 +1,5 @@
 import { type DeadlockedCall, describeDeadlock } from '../../../../kernel/api/errors.js';
-import { describeRemark, OTHER_GROUP } from '../../../../kernel/api/holder.js';
+import { describeRemark, namedGroup } from '../../../../kernel/api/holder.js';
 import { LEADER_PREFIX } from '../../../../kernel/api/resource.js';
 import type { LockState, LockWaiter } from '../../../../kernel/store/lock-state.js';
 import { formatDuration } from '../../../../kernel/util/durations.js';
@@ -257,7 +257,8 @@ function describeDoubt(leases: readonly SeenLease[], ttlMs: number): string {
 }
 
 function describeGroup(group: string | undefined): string {
-  return group === undefined || group === OTHER_GROUP ? '' : ` (${plainOrQuoted(group)})`;
+  const name = namedGroup(group);
+  return name === undefined ? '' : ` (${plainOrQuoted(name)})`;
 }
 
 function describeMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): string {

@@ -1,5 +1,5 @@
 import type { DeadlockedCall } from '../../../../kernel/api/errors.js';
-import { OTHER_GROUP } from '../../../../kernel/api/holder.js';
+import { namedGroup } from '../../../../kernel/api/holder.js';
 import { longDuration } from '../../../../kernel/util/durations.js';
 import { entryOf } from '../../../../kernel/util/objects.js';
 import { count } from '../../../../kernel/util/plurals.js';
@@ -52,11 +52,11 @@ function holdersIn({ instances, unlisted }: FleetReport): ReadonlyMap<string, Se
   const holders = new Map<string, SeenHolder[]>();
   for (const { instanceId, held } of instances) {
     for (const { group, ...lease } of held) {
-      entryOf(holders, lease.resource, () => []).push({ ...lease, life: 'alive', instanceId, work: named(group) });
+      entryOf(holders, lease.resource, () => []).push({ ...lease, life: 'alive', instanceId, work: namedGroup(group) });
     }
   }
   for (const { resource, label, ttlMs: leftMs, ...holder } of unlisted) {
-    const work = named(label?.group);
+    const work = namedGroup(label?.group);
     const site = label?.site;
     entryOf(holders, resource, () => []).push({
       ...holder,
@@ -156,11 +156,12 @@ function resourceFinding(
     severity: isCritical ? 'critical' : 'warning',
     kind: 'longWait',
     sentence: `${name}:${waiting} It is held by ${by} for ${longDuration(heldMs)}, which is alive.${state}`,
-    action: { text: 'Look at what it does. It keeps working even if you end the lease.', ...whoIs(instanceId) },
+    action: {
+      text: 'Look at what it does. It keeps working even if you end the lease.',
+      command: commandLine('who', instanceId),
+    },
   };
 }
-
-const whoIs = (instanceId: string) => ({ command: commandLine('who', instanceId) });
 
 function deadlockFinding(
   cycle: readonly DeadlockedCall[],
@@ -189,9 +190,10 @@ function deadlockFinding(
   };
 }
 
-/** One sentence for each side. */
-export function deadlockSentences(cycle: readonly DeadlockedCall[], fleet: FleetReport): string[] {
-  return sidesOf(cycle, holdersIn(fleet));
+/** For each of these deadlocks, one sentence for each side. */
+export function deadlockSentences(cycles: FleetReport['deadlocks'], fleet: FleetReport): string[][] {
+  const holders = holdersIn(fleet);
+  return cycles.map((cycle) => sidesOf(cycle, holders));
 }
 
 function sidesOf(cycle: readonly DeadlockedCall[], holders: ReadonlyMap<string, readonly SeenHolder[]>): string[] {
@@ -210,7 +212,7 @@ function workOf(
   holders: ReadonlyMap<string, readonly SeenHolder[]>,
 ): string | undefined {
   const holder = holders.get(holds)?.find((each) => each.instanceId === instanceId);
-  return holder ? holder.work : named(group);
+  return holder ? holder.work : namedGroup(group);
 }
 
 /** `ship (dist/orders.js:41:21)` without its brackets. */
@@ -247,14 +249,10 @@ function waitText(waits: readonly Wait[]): string {
 }
 
 function worksOf(waits: readonly Wait[]): string[] {
-  const works = waits.flatMap(({ group }) => named(group) ?? []);
+  const works = waits.flatMap(({ group }) => namedGroup(group) ?? []);
   return [...new Set(works)].slice(0, MAX_WORKS);
 }
 
 function culpritOf({ instanceId, work, callSite }: SeenHolder): NonNullable<Finding['culprit']> {
   return { instanceId, ...(work !== undefined && { work }), ...(callSite !== undefined && { callSite }) };
-}
-
-function named(group: string | undefined): string | undefined {
-  return group === undefined || group === OTHER_GROUP ? undefined : group;
 }

@@ -5,9 +5,10 @@ import type { BlockedTime } from '../../../../kernel/events/telemetry.js';
 import type { LocalHolder } from '../../../../kernel/holding/store-lease.js';
 import type { Runtime } from '../../../../kernel/holding/runtime.js';
 import type { Watchdog } from '../../../../kernel/holding/watchdog.js';
+import { RecentTimes } from '../../../../kernel/util/recent-times.js';
 import { applicationSiteOf, callSiteOf, type Origin } from '../../../../kernel/util/call-site.js';
 import type { FleetAnswer } from './lock-fleet.js';
-import { RecentBlockers, RecentCounts, RecentLosses } from './recent-counts.js';
+import { RecentBlockers, RecentCounts } from './recent-counts.js';
 import type { Scope } from './scope.js';
 
 /** The version of this package. A test compares it with package.json. */
@@ -33,7 +34,9 @@ export class InstanceReport {
   readonly #host = hostname();
   readonly #counts: RecentCounts;
   readonly #blockers: RecentBlockers;
-  readonly #losses: RecentLosses;
+  /** Losses are rare, so they are always counted, and the first question has them. */
+  readonly #losses: RecentTimes;
+  readonly #stopLosses: () => void;
   readonly #calls = new WeakMap<object, number>();
   #lastCall = 0;
 
@@ -41,7 +44,8 @@ export class InstanceReport {
     this.#startedAt = deps.clock.now();
     this.#counts = new RecentCounts(deps);
     this.#blockers = new RecentBlockers(deps);
-    this.#losses = new RecentLosses(deps);
+    this.#losses = new RecentTimes(deps.clock);
+    this.#stopLosses = deps.observers.add(() => this.#losses.add(), ['lost']);
   }
 
   /** @param loopDelayMs how long a turn of the event loop took just now */
@@ -93,7 +97,7 @@ export class InstanceReport {
   stop(): void {
     this.#counts.stop();
     this.#blockers.stop();
-    this.#losses.stop();
+    this.#stopLosses();
   }
 
   #health(now: number): FleetAnswer['health'] {

@@ -13,8 +13,6 @@ const BLOCKERS_PART_MS = 5 * 60_000;
 const MAX_PAIRS = 500;
 const MAX_TOLD = 5;
 const MAX_TIMEOUTS = 3;
-const LOSSES_MS = 10 * 60_000;
-const MAX_LOSSES = 1_000;
 
 const COUNTED = ['acquired', 'notAcquired', 'lost'] as const;
 type Counted = (typeof COUNTED)[number];
@@ -100,23 +98,6 @@ export class RecentCounts {
     this.#stop?.();
     this.#stop = undefined;
     this.#parts = [];
-  }
-}
-
-/** The losses of leases in this process. They are rare, so they are always counted, and the first question has them. */
-export class RecentLosses {
-  readonly stop: () => void;
-  readonly #at: number[] = [];
-
-  constructor(private readonly deps: RecentDeps) {
-    this.stop = deps.observers.add(() => {
-      if (this.#at.push(deps.clock.now()) > MAX_LOSSES) this.#at.shift();
-    }, ['lost']);
-  }
-
-  count(): number {
-    const since = this.deps.clock.now() - LOSSES_MS;
-    return this.#at.filter((at) => at > since).length;
   }
 }
 

@@ -1,4 +1,4 @@
-import { beginsFirst, needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
+import { needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
 import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../places/asking.js';
 import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
@@ -71,8 +71,7 @@ export class LocalQueue implements WaiterListener {
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
     if (isFirst) {
       const waiter = this.#waiterFor(call);
-      beginsFirst(waiter);
-      waiter.ask(call.startedAt);
+      waiter.askFirst();
       // Last, because listeners of the signal may release.
       if (newest?.cancels) askToStop(this.resource, this.#storeLeases.first, this.deps.store.instanceId, this.deps);
       return;

@@ -52,6 +52,8 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   /** `true` inside of work under a lease. A shutdown drains that work first. */
   isInWork = false;
   declare nested?: NestedCall;
+  /** With `maxAhead`: `true` until its place is known, or that of the call behind which it joined. */
+  declare isUnplaced?: boolean;
   /** Looks for a deadlock before the wait ends. Only set for a waiting call inside of such work. */
   declare alarm?: DeadlockAlarm;
   /** The calls that wait for each other, this one first. Only set once that is found. */

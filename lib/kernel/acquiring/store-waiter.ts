@@ -1,7 +1,7 @@
-import { queueingOf } from './admission.js';
 import { Asker, type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../places/asking.js';
+import { ageOf } from './newest-first.js';
 import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
-import type { AcquireReply, LockOwner, QueuedPlace } from '../store/lock-store.js';
+import type { AcquireReply, LockOwner, QueuedPlace, Queueing } from '../store/lock-store.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import { isSameRequest } from '../api/lock-options.js';
 import { isExpectedToWait, reportsWaits } from './waits.js';
@@ -42,6 +42,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   #nextAt = Infinity;
   /** The call that joined an empty queue and asks, until a reply makes it wait. */
   declare firstCall?: PendingCall | undefined;
+  /** `true` if calls behind its own have to be checked once its place is known. */
+  declare isAwaited?: boolean;
   /** `true` if the store may grant it with the label of another call. Only set if labels were given. */
   declare hasChangedLabel?: true;
   /** `true` if the attempt under way has the label of another call. Only set if labels were given. */
@@ -86,6 +88,14 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     return this.#rotate(held);
   }
 
+  /** Asks for a call that joined an empty queue. It may find the resource free, so it does not count as waiting yet. */
+  askFirst(): void {
+    const { call } = this;
+    this.firstCall = call;
+    if (call.options.maxAhead !== undefined) call.isUnplaced = true;
+    this.ask(call.startedAt);
+  }
+
   override ask(now?: number): void {
     if (!this.#toRelease) return super.ask(now);
     this.#rotate(this.#toRelease).catch(() => {}); // reported by the attempt
@@ -94,16 +104,27 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   protected send(sentAt: number): Promise<AcquireReply> {
     const { several, options } = this.call;
     const { leaseMs } = options;
-    const queueing = queueingOf(this, sentAt);
+    const queueing = this.#queueing(sentAt);
     if (several !== undefined) return several.acquire(this.owner, leaseMs, sentAt, queueing);
     return this.deps.store.acquire(this.owner, leaseMs, queueing);
+  }
+
+  #queueing(sentAt: number): Queueing {
+    const { call, place } = this;
+    const { newest, maxAhead = Infinity } = call.options;
+    let { maxWaiters } = call.options;
+    // One that has a place may lose it, and joins again whatever its place is then.
+    if (call.isUnplaced) maxWaiters = Math.min(maxWaiters, maxAhead + 1);
+    if (!newest?.cancels) return { sentAt, maxWaiters };
+    // It joins once: its place decides which call is newer.
+    return { sentAt, maxWaiters: place === undefined ? maxWaiters : 0, age: ageOf(call, sentAt) };
   }
 
   #rotate(held: LockOwner): Promise<boolean> {
     const { owner, deps } = this;
     const sentAt = deps.clock.now();
     const attempt = this.begin(sentAt);
-    const answer = deps.store.rotate(held, owner, this.call.options.leaseMs, queueingOf(this, sentAt));
+    const answer = deps.store.rotate(held, owner, this.call.options.leaseMs, this.#queueing(sentAt));
     this.awaitAnswer(sentAt);
     return answer.then(
       ({ released, next }) => {

@@ -11,7 +11,6 @@ import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import { sharedByCopies } from '../../../kernel/util/objects.js';
 import { clockOf, partsOf } from '../../../nest/service-parts.js';
 import type { resolveJobOptions } from './singleton-options.js';
-import { jobTurn } from './turns.js';
 
 /** As `@nestjs/schedule` logs the errors of its jobs. */
 const SCHEDULER_LOG = new Logger('Scheduler');
@@ -248,4 +247,28 @@ export function watchJob(service: RedisLockService, job: Job): void {
     runOwed: ({ tick }) =>
       job.run(catchUpTrigger(service, job, tick)).catch((error: unknown) => SCHEDULER_LOG.error(error)),
   });
+}
+
+/** This many jobs begin in one turn of the event loop. */
+const JOBS_PER_TURN = 8;
+
+/** Not the fake one of a test, which may never call back. */
+const callInNextTurn = setImmediate;
+const waiting: (() => void)[] = [];
+let begun = 0;
+
+/**
+ * Resolves when the next job may begin. The timers of all jobs that are due at one second fire in one turn of the event
+ * loop. Their claims are spread over the turns that follow, so that other work is done in between.
+ */
+async function jobTurn(): Promise<void> {
+  if (begun === 0) callInNextTurn(beginSome);
+  if (++begun > JOBS_PER_TURN) await new Promise<void>((resolve) => waiting.push(resolve));
+}
+
+function beginSome(): void {
+  const some = waiting.splice(0, JOBS_PER_TURN);
+  begun = some.length;
+  if (begun > 0) callInNextTurn(beginSome);
+  for (const begin of some) begin();
 }

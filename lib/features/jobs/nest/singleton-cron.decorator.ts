@@ -13,8 +13,7 @@ import {
   timeOf,
   type TimerTime,
 } from './job-schedules.js';
-import { cronTicksOf, scheduleOf } from './cron-ticks.js';
-import { checkMissedOfDate, cronTickAt, dateTick } from './job-ticks.js';
+import { checkMissedOfDate, cronTickAt, cronTicksOf, dateTick, scheduleOf } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import { describeJob, resolveJobOptions, type SingletonTickOptions, TICK_OPTIONS } from './singleton-options.js';
 import type { TickSchedule } from '../core/watched-job.js';

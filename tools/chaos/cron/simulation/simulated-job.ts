@@ -1,5 +1,5 @@
 import { CronTime } from 'cron';
-import { CronTicks } from '../../../../lib/features/jobs/nest/cron-ticks.js';
+import { CronTicks } from '../../../../lib/features/jobs/nest/job-ticks.js';
 import type { CronTimeLike, ZonedTime } from '../../../../lib/features/jobs/nest/next-tick.js';
 
 /** A job that every member of the fleet schedules. */

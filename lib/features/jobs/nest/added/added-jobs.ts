@@ -2,8 +2,14 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
 import { inRootContext } from '../../../../kernel/util/async-contexts.js';
 import { quote } from '../../../../kernel/util/quoted.js';
-import { cronTicksOf, scheduleOf } from '../cron-ticks.js';
-import { checkMissedOfDate, cronTickAt, intervalTick, resolveIntervalOptions } from '../job-ticks.js';
+import {
+  checkMissedOfDate,
+  cronTickAt,
+  cronTicksOf,
+  intervalTick,
+  resolveIntervalOptions,
+  scheduleOf,
+} from '../job-ticks.js';
 import type { RedisLockService } from '../../../../nest/redis-lock.service.js';
 import { fireJob, type Job, type JobMethod, type RunTrigger, runJob } from '../run-job.js';
 import { resolveJobOptions } from '../singleton-options.js';
@@ -28,7 +34,7 @@ export interface SchedulerParts {
 }
 
 /** An added job, and its entry in the scheduler's registry. */
-interface Entry {
+interface AddedEntry {
   readonly job: Job;
   readonly kind: 'cron' | 'interval';
   /** Added with `at`. */
@@ -46,7 +52,7 @@ interface Adding extends SchedulerParts, Pick<Job, 'name' | 'options'> {
 
 /** The jobs that an application has added while it runs, under their names in the scheduler's registry. */
 export class AddedJobs {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, AddedEntry>();
 
   /** The added job of this name. One that was deleted in the scheduler's registry is none any more. */
   find(registry: SchedulerRegistry, name: string): Job | undefined {
@@ -98,7 +104,7 @@ export class AddedJobs {
     return true;
   }
 
-  #entry(registry: SchedulerRegistry, name: string): Entry | undefined {
+  #entry(registry: SchedulerRegistry, name: string): AddedEntry | undefined {
     const entry = this.#entries.get(name);
     if (!entry) return undefined;
     if (registry.doesExist(entry.kind, name)) {
@@ -154,7 +160,7 @@ export class AddedJobs {
     source: StatedSchedule,
     option: 'cron' | 'at',
     fire: (job: Job) => Promise<void>,
-  ): Entry & { readonly scheduled: CronJobLike } {
+  ): AddedEntry & { readonly scheduled: CronJobLike } {
     const place = { where, option };
     const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
     const tickAt = (wallNow: number): RunTrigger['tick'] => cronTickAt(scheduled.cronTime, wallNow, options);

@@ -31,7 +31,7 @@ import type { CampaignOptions, Leadership } from '../features/leader/core/leader
 import type { LockWatches } from '../features/watch/core/lock-watches.js';
 import { drain } from './holding/lock-context.js';
 import type { Runtime } from './holding/runtime.js';
-import type { CompositeLease } from './lease/composite-lease.js';
+import type { AnyLease } from './lease/composite-lease.js';
 import type { LeaseDeps } from './lease/lease-deps.js';
 import type { LeaseFactory } from './lease/lease-factory.js';
 import type { SingleLease } from './lease/single-lease.js';
@@ -116,7 +116,7 @@ export class LockClient {
     return this.deps.leaks.withOrigin(below, begin);
   }
 
-  acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<SingleLease | CompositeLease> {
+  acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<AnyLease> {
     // Not async, because every promise on the way to Redis costs.
     try {
       const names = this.#namesOf(resource, 'acquire', options);
@@ -140,11 +140,7 @@ export class LockClient {
     return resolved;
   }
 
-  async tryAcquire(
-    resource: ResourceNames,
-    options?: LockOptions,
-    origin?: Origin,
-  ): Promise<SingleLease | CompositeLease | null> {
+  async tryAcquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<AnyLease | null> {
     const names = this.#namesOf(resource, 'tryAcquire', options);
     try {
       return await this.leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin);

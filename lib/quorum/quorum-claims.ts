@@ -46,7 +46,7 @@ interface Claims {
  * an earlier run holds that lock, the majority that has written first decides.
  *
  * Each node judges by its own clock whether a tick is late or early, and a majority decides. Any two majorities have a
- * node in common, and that node accepts a tick only once (see {@link windowMs}): so no tick starts twice. A tick that a
+ * node in common, and that node accepts a tick only once (see `windowMs` in singleton-run-options.ts): so no tick starts twice. A tick that a
  * majority refuses is not written anywhere.
  */
 export class QuorumClaims implements JobClaims {

@@ -7,7 +7,7 @@ import type { QuorumDeps } from './node.js';
 import { mergeSeen } from './holders.js';
 
 type Granted = Extract<AcquireReply, { status: 'granted' }>;
-type Refusal = Exclude<AcquireReply, Granted>;
+type RefusedReply = Exclude<AcquireReply, Granted>;
 
 /** One request of a candidate to all nodes, until its outcome is known. */
 export class Round {
@@ -65,10 +65,12 @@ export class Round {
    * The outcome without a majority of votes: a reply or an error; `undefined` while answers are missing that decide
    * which.
    */
-  refusal(): Refusal | Error | undefined {
+  refusal(): RefusedReply | Error | undefined {
     const { nodes, majority } = this.deps;
     const broadcast = this.#broadcast;
-    const refusals = broadcast.answers.filter((answer): answer is Refusal => !!answer && answer.status !== 'granted');
+    const refusals = broadcast.answers.filter(
+      (answer): answer is RefusedReply => !!answer && answer.status !== 'granted',
+    );
     const { granted } = this;
     const answered = broadcast.answers.filter((answer) => answer !== undefined).length;
     if (answered >= majority) return this.#summary(refusals, majority - granted, nodes.length - answered);
@@ -86,13 +88,13 @@ export class Round {
    * @param missing how many more votes would make a majority
    * @param silent how many nodes have not answered
    */
-  #summary(refusals: readonly Refusal[], missing: number, silent: number): Refusal {
+  #summary(refusals: readonly RefusedReply[], missing: number, silent: number): RefusedReply {
     const { nodes, majority } = this.deps;
     // The lock may be free when as many leases have ended as votes are missing.
     const ttls = refusals.map((refusal) => refusal.ttlMs).sort((a, b) => a - b);
     const ttlMs = ttls[Math.min(Math.max(missing, 1), ttls.length) - 1] ?? 0;
-    const such = (status: Refusal['status']) => refusals.filter((refusal) => refusal.status === status);
-    const isEnough = ({ length }: readonly Refusal[]) => length > nodes.length - majority;
+    const such = (status: RefusedReply['status']) => refusals.filter((refusal) => refusal.status === status);
+    const isEnough = ({ length }: readonly RefusedReply[]) => length > nodes.length - majority;
     const mismatches = such('mismatch');
     if (isEnough(mismatches)) return { ...mismatches[0]!, ttlMs };
     const views = refusals.map((refusal) => (refusal.status === 'mismatch' ? undefined : refusal.seen));

@@ -197,3 +197,14 @@ export class ClusterKeys extends Keys {
     return `${this.prefix}:{${tagOf(slot)}}:health:${encodeResource(clientId)}`;
   }
 }
+
+/** For a field of the history: without spaces, and never empty. */
+export function encodeField(text: string | undefined): string {
+  if (text === undefined || text === '') return '-';
+  if (text === '-') return '%2D';
+  return percentEncoded(text, /[%\u0000-\u0020\u007f]/g);
+}
+
+export function decodeField(field: string | undefined): string | undefined {
+  return field === undefined || field === '-' ? undefined : decodeResource(field);
+}

@@ -4,6 +4,8 @@ import { lastingController } from '../util/signals.js';
 import type { EnteredLease } from '../holding/lock-context.js';
 import { notAmong, severalOrders } from '../api/resource.js';
 
+export type AnyLease = SingleLease | CompositeLease;
+
 /** The lease of several resources. It is lost as soon as one of them is lost. */
 export class CompositeLease extends BaseLease implements EnteredLease {
   readonly resource: string;

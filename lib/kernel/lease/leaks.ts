@@ -22,7 +22,7 @@ interface Trackable {
   readonly holds: readonly Hold[];
 }
 
-interface Watched {
+interface WatchedHold {
   readonly hold: Hold;
   readonly callSite: string | undefined;
 }
@@ -32,7 +32,7 @@ interface Watched {
  * returned. Nothing in the library keeps that object for longer than the first look.
  */
 export class Leaks {
-  readonly #registry = new FinalizationRegistry<Watched>((watched) => this.#forgotten(watched));
+  readonly #registry = new FinalizationRegistry<WatchedHold>((watched) => this.#forgotten(watched));
   #timer: Timer | undefined;
   #originsLeft = ORIGINS_PER_LOOK;
 
@@ -101,7 +101,7 @@ export class Leaks {
     hold.dropContext();
   }
 
-  #forgotten({ hold, callSite }: Watched): void {
+  #forgotten({ hold, callSite }: WatchedHold): void {
     hold.isWatched = false;
     if (!hold.checkHeld()) return;
     hold.isLeaked = true;

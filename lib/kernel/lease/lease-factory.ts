@@ -1,6 +1,6 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { beginTogether, withGroup, tellDepth } from './changes.js';
-import { CompositeLease } from './composite-lease.js';
+import { type AnyLease, CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/holder.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
 import { LockShutdownError, quoteResource } from '../api/errors.js';
@@ -19,8 +19,6 @@ import type { LockedWork } from '../api/lease.js';
 import { refuseUnfinished, unfinishedWork } from '../api/unfinished-work.js';
 import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 
-type AnyLease = SingleLease | CompositeLease;
-
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */
 export class LeaseFactory {
   readonly #losses: LossListener = {
@@ -36,11 +34,7 @@ export class LeaseFactory {
   constructor(private readonly deps: LeaseDeps) {}
 
   /** @throws LockError of the kind that gives the reason; then nothing is held */
-  acquire(
-    names: readonly string[],
-    options: ResolvedLockOptions,
-    origin?: Origin,
-  ): Promise<SingleLease | CompositeLease> {
+  acquire(names: readonly string[], options: ResolvedLockOptions, origin?: Origin): Promise<AnyLease> {
     if (names.length === 1) return this.acquireOne(names[0]!, options, origin);
     return this.#observed(names, options, this.#acquireAll(names, options, origin), origin);
   }

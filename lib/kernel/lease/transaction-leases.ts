@@ -6,11 +6,10 @@ import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
 import type { Hold } from '../holding/hold.js';
-import { CompositeLease } from './composite-lease.js';
+import { type AnyLease, CompositeLease } from './composite-lease.js';
 import type { LeaseDeps } from './lease-deps.js';
 import type { SingleLease } from './single-lease.js';
 
-type AnyLease = SingleLease | CompositeLease;
 type Deps = Pick<LeaseDeps, 'context'>;
 
 interface Leases {

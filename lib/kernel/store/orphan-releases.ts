@@ -15,7 +15,7 @@ type Before = () => Promise<unknown>;
 /** The number of commands that are sent, each after the answer to the one before. */
 const commandsWith = (before: Before | undefined): number => (before ? 2 : 1);
 
-interface Pending {
+interface PendingRelease {
   readonly work: Promise<void>;
   readonly commands: number;
 }
@@ -33,7 +33,7 @@ interface Retained {
  * again until it is answered, also if it is refused, or until the lock has expired.
  */
 export class OrphanReleases {
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new Map<string, PendingRelease>();
   /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
   /** The owners whose releases leave the resource taken for a time, or store more. */
@@ -178,7 +178,7 @@ interface Departed {
   readonly limits: Limits;
 }
 
-interface Entry extends Departed {
+interface OrphanEntry extends Departed {
   readonly endsAt: number;
   unanswered: number;
   heardToken: number;
@@ -194,7 +194,7 @@ const SWEPT_AT_ONCE = 2;
  * What they are still granted has to be released. Other grant messages are not for this client.
  */
 export class LateGrants {
-  readonly #byResource = new Map<string, Entry[]>();
+  readonly #byResource = new Map<string, OrphanEntry[]>();
 
   constructor(private readonly clock: Clock) {}
 

@@ -2,12 +2,12 @@ import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { isObject } from '../../kernel/util/objects.js';
 
 /** The part of a Node.js response that is used here. */
-interface RawResponse extends Connection {
+interface RawResponse extends PeerConnection {
   readonly writableFinished?: boolean;
 }
 
 /** An emitter of `close` when a client disconnects: a response, a socket, a WebSocket. */
-interface Connection {
+interface PeerConnection {
   readonly destroyed?: boolean;
   /** A number on a WebSocket only. */
   readonly readyState?: unknown;
@@ -63,7 +63,7 @@ function onGraphqlDisconnect(context: ExecutionContext, callback: () => void): (
   return () => {};
 }
 
-function onClose(connection: Connection, callback: () => void): () => void {
+function onClose(connection: PeerConnection, callback: () => void): () => void {
   if (connection.destroyed || Number(connection.readyState) >= CLOSING) {
     callback();
     return () => {};
@@ -84,7 +84,7 @@ interface Loose {
 }
 
 /** Returns the connection of a GraphQL request, if its context leads to one. */
-function graphqlConnection(args: unknown[]): Connection | undefined {
+function graphqlConnection(args: unknown[]): PeerConnection | undefined {
   // The resolver of a reference has no arguments of a field.
   const context = args[args.length === 3 ? 1 : 2];
   return isObject(context) ? candidates(context as Loose).find(isConnection) : undefined;
@@ -100,8 +100,8 @@ function candidates(context: Loose): readonly unknown[] {
   return [response?.['raw'], response, extra?.['socket'], rawRequest?.['socket']];
 }
 
-function isConnection(value: unknown): value is Connection {
-  return isObject(value) && typeof (value as Connection).once === 'function';
+function isConnection(value: unknown): value is PeerConnection {
+  return isObject(value) && typeof (value as PeerConnection).once === 'function';
 }
 
 /** Metadata of gRPC. This package does not import the class, because it does not depend on gRPC. */

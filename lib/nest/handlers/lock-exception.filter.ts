@@ -18,9 +18,9 @@ import {
 import { answersItself, grpcCallOf, type GrpcCall, metadataFor } from './client-disconnect.js';
 
 /** The part of a response that Express and Fastify share. */
-interface Reply {
-  status(code: number): Reply;
-  header(name: string, value: string): Reply;
+interface HttpReply {
+  status(code: number): HttpReply;
+  header(name: string, value: string): HttpReply;
   send(body: unknown): unknown;
   headersSent?: boolean;
   raw?: { headersSent: boolean; end(): unknown };
@@ -28,7 +28,7 @@ interface Reply {
 }
 
 /** A WebSocket client: of Socket.IO, or of `ws`, which alone has a `readyState`. */
-interface Client {
+interface GatewayClient {
   emit?(event: string, data: unknown): unknown;
   send?(message: string): unknown;
   readonly readyState?: number;
@@ -105,7 +105,7 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
     if (!exception || (type !== 'http' && type !== 'rpc' && type !== 'ws' && type !== 'graphql')) throw error;
     const answer = answerTo(exception, this.#maxRetryAfterMs);
     this.#log(exception, answer, type);
-    if (type === 'http') return answerHttp(host.switchToHttp().getResponse<Reply>(), exception, answer);
+    if (type === 'http') return answerHttp(host.switchToHttp().getResponse<HttpReply>(), exception, answer);
     // Nest passes on what a filter throws here, and a GraphQL server answers with it.
     if (type === 'graphql') throw graphqlError(exception, answer);
     const data = { status: 'error', message: answer.message, code: exception.code, ...retryOf(answer) };
@@ -133,7 +133,11 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
   }
 }
 
-function answerHttp(reply: Reply, { code }: LockError, { status, error, message, retryAfterMs }: ErrorAnswer): void {
+function answerHttp(
+  reply: HttpReply,
+  { code }: LockError,
+  { status, error, message, retryAfterMs }: ErrorAnswer,
+): void {
   // Once a stream has begun, its status cannot change.
   if (reply.headersSent ?? reply.raw?.headersSent) return void (reply.raw ?? reply).end?.();
   if (retryAfterMs !== undefined) {
@@ -149,7 +153,7 @@ function answerHttp(reply: Reply, { code }: LockError, { status, error, message,
  */
 function answerWs(host: ArgumentsHost, answer: object): void {
   const ws = host.switchToWs();
-  const client = ws.getClient<Client>();
+  const client = ws.getClient<GatewayClient>();
   const data = { ...answer, cause: { pattern: ws.getPattern(), data: ws.getData<unknown>() } };
   if (client.readyState !== undefined) return void client.send?.(JSON.stringify({ event: 'exception', data }));
   client.emit?.('exception', data);

@@ -34,7 +34,7 @@ export function runsForFields({ fieldResolverEnhancers }: GraphqlOptions, what: 
   return fieldResolverEnhancers?.includes(what) === true;
 }
 
-type Methods = Record<string | symbol, object>;
+type HandlerMethods = Record<string | symbol, object>;
 
 /**
  * Warns about locked field resolvers and gateway messages without a filter for lock errors: Nest runs filters for field
@@ -66,7 +66,7 @@ interface LockedHere {
 
 /** Returns the locked methods of a class that have one of these metadata keys. */
 function lockedMethods(type: Type, keys: readonly string[], scan: Scan): LockedHere[] {
-  const prototype = type.prototype as Methods;
+  const prototype = type.prototype as HandlerMethods;
   const names = methodsLockedBy(scan, prototype).filter((name) => hasMetadataOf(prototype[name]!, keys));
   return names.map((name) => ({
     where: describeMethod(prototype, name),

@@ -28,7 +28,7 @@ export function isLogged(error: LockError): boolean {
 }
 
 /** The part of a failure event that is logged. */
-interface Failure {
+interface FailedCommand {
   readonly resource: string;
   readonly error: LockError;
 }
@@ -63,7 +63,7 @@ export class OutageLog {
    * @param line the text for the first failure of this reason
    * @param silentMs the time without an answer that makes the failure an outage: until then Redis may only be slow
    */
-  failed(kind: FailedKind, { resource, error }: Failure, line: string, silentMs = 0): void {
+  failed(kind: FailedKind, { resource, error }: FailedCommand, line: string, silentMs = 0): void {
     const { cause } = error;
     const why = cause instanceof Error ? cause.message : error.message;
     const outage = isOutage(error) ? this.#outageNow() : undefined;

@@ -41,8 +41,8 @@ const WARN_EVERY_MS = 60_000;
 const PASSING = 3;
 
 /** The part of a client that is patched, the same in ioredis 5 and 6. */
-interface Inner {
-  readonly connector: Connector;
+interface ClientInside {
+  readonly connector: ConnectorInside;
   /**
    * The part that the handshake of the present connection sends. ioredis copies it from the options when it connects.
    */
@@ -53,7 +53,7 @@ interface Inner {
   };
 }
 
-interface Connector {
+interface ConnectorInside {
   /** `disconnect()` clears it, also while `connect()` waits. */
   connecting: boolean;
   connect(...args: unknown[]): Promise<Redis['stream']>;
@@ -108,7 +108,7 @@ export class Credentials {
    * @param renew replaces the present connection of a client that listens, without a gap
    */
   attach(client: Redis, renew?: () => Promise<void>): void {
-    const { connector } = client as unknown as Inner;
+    const { connector } = client as unknown as ClientInside;
     const connect = connector.connect.bind(connector);
     const attached: Attached = { shown: undefined, isShowing: false, renew };
     connector.connect = async (...args) => {
@@ -117,7 +117,7 @@ export class Credentials {
       // ioredis would make a connection that nothing ends.
       if (known === undefined) throw new Error('Connection is closed.');
       attached.shown = known;
-      (client as unknown as Inner).condition.auth =
+      (client as unknown as ClientInside).condition.auth =
         known.username === undefined ? known.password : [known.username, known.password];
       return connect(...args);
     };
@@ -135,7 +135,7 @@ export class Credentials {
   }
 
   /** Resolves to `undefined` if the client is closed before that. */
-  async #forConnection(client: Redis, connector: Connector): Promise<Known | undefined> {
+  async #forConnection(client: Redis, connector: ConnectorInside): Promise<Known | undefined> {
     for (let tries = 1; ; tries++) {
       const asked = this.#ask().catch(() => undefined);
       let found = (await this.#within(PATIENCE_MS, asked)) ?? (this.#isValid() ? this.#known : undefined);
@@ -233,7 +233,7 @@ export class Credentials {
     const known = this.#known;
     if (!known || client.status !== 'ready' || attached.isShowing || isSame(attached.shown, known)) return;
     const { shown } = attached;
-    const { subscriber, protocol } = (client as unknown as Inner).condition;
+    const { subscriber, protocol } = (client as unknown as ClientInside).condition;
     // With RESP2, a connection that listens takes no other commands.
     const renew = subscriber && protocol !== 3 ? attached.renew : undefined;
     const answer = renew ? renew() : authenticate(client, known);

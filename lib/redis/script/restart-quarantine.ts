@@ -50,15 +50,15 @@ interface Server {
 
 /** The persistence of a server with a fence over its start, as far as a script can see it. */
 const DATA = { none: 0, kept: 1, logged: 2 } as const;
-type Data = (typeof DATA)[keyof typeof DATA];
+type KeptData = (typeof DATA)[keyof typeof DATA];
 
-const RESTARTED: Readonly<Record<Data, string>> = {
+const RESTARTED: Readonly<Record<KeptData, string>> = {
   [DATA.none]: 'without its data',
   [DATA.kept]: 'with data that may be old',
   [DATA.logged]: 'with an append-only file that may lack the last writes (appendfsync is not always)',
 };
 
-type Check = [runId: string, upSeconds: number, timeMs: number, data: Data];
+type QuarantineReply = [runId: string, upSeconds: number, timeMs: number, data: KeptData];
 
 /** The uptime is in whole seconds. */
 const UPTIME_STEP_MS = 1_000;
@@ -145,9 +145,9 @@ export class RestartQuarantine implements ScriptSender {
 
   async #look(client: Redis, fence: string, findings: Findings): Promise<void> {
     const { stream } = client;
-    const read = (reply: unknown): Data => this.#judge(client, findings, reply as Check);
+    const read = (reply: unknown): KeptData => this.#judge(client, findings, reply as QuarantineReply);
     const call = { script: QUARANTINE, keys: [fence], args: [], read };
-    const data = await this.scripts.send<Data>(client, call, (error) => Promise.reject(error));
+    const data = await this.scripts.send<KeptData>(client, call, (error) => Promise.reject(error));
     if (findings.isWell) return;
     const hasAll =
       (data !== DATA.none && this.settings.isPersistent) ||
@@ -158,7 +158,7 @@ export class RestartQuarantine implements ScriptSender {
     if (!hasAll) this.#report(client, server, data);
   }
 
-  #judge(client: Redis, findings: Findings, [runId, upSeconds, timeMs, data]: Check): Data {
+  #judge(client: Redis, findings: Findings, [runId, upSeconds, timeMs, data]: QuarantineReply): KeptData {
     const now = this.clock.now();
     const aheadMs = timeMs - now;
     const server = this.#serverOf(client, aheadMs);
@@ -176,7 +176,7 @@ export class RestartQuarantine implements ScriptSender {
     return data;
   }
 
-  #report(client: Redis, server: Server, data: Data): void {
+  #report(client: Redis, server: Server, data: KeptData): void {
     if (server.isReported) return;
     server.isReported = true;
     const leftMs = server.wellAt - this.clock.now();

@@ -103,7 +103,7 @@ export class LockAssertions {
   }
 }
 
-type Method = (...args: never[]) => unknown;
+type ServiceMethod = (...args: never[]) => unknown;
 
 /** Records the call sites of leases that a test or its application has to release itself. */
 class AcquireSites {
@@ -125,7 +125,7 @@ class AcquireSites {
   }
 
   #follow(object: object, ...names: string[]): void {
-    const methods = object as Record<string, Method>;
+    const methods = object as Record<string, ServiceMethod>;
     for (const name of names) {
       const original = methods[name]!;
       const followed = (...args: never[]): unknown => {

@@ -2,7 +2,7 @@ import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { describeValue } from '../../../kernel/api/validation.js';
 import { dialectNamed, type FenceDialect, type Execute, isAutocommit } from './dialects.js';
 
-type Method = (...args: never[]) => unknown;
+type SqlMethod = (...args: never[]) => unknown;
 
 /**
  * An open transaction of the caller, of one of these libraries:
@@ -18,14 +18,14 @@ type Method = (...args: never[]) => unknown;
  * - mysql2: a connection after `beginTransaction()`
  */
 export type FenceTransaction =
-  | { readonly query: Method }
-  | { readonly unsafe: Method }
-  | { readonly isTransactionActive: Method; readonly tx: unknown }
-  | { readonly $queryRawUnsafe: Method }
-  | { readonly isInTransaction: Method; readonly execute: Method }
-  | { readonly rollback: Method; readonly transaction: Method }
-  | { readonly raw: Method }
-  | { readonly rollback: Method; readonly afterCommit: Method };
+  | { readonly query: SqlMethod }
+  | { readonly unsafe: SqlMethod }
+  | { readonly isTransactionActive: SqlMethod; readonly tx: unknown }
+  | { readonly $queryRawUnsafe: SqlMethod }
+  | { readonly isInTransaction: SqlMethod; readonly execute: SqlMethod }
+  | { readonly rollback: SqlMethod; readonly transaction: SqlMethod }
+  | { readonly raw: SqlMethod }
+  | { readonly rollback: SqlMethod; readonly afterCommit: SqlMethod };
 
 interface SqlTransaction {
   readonly dialect: FenceDialect;
@@ -33,11 +33,11 @@ interface SqlTransaction {
 }
 
 /** The properties that the adapters read. All of them may be missing. */
-type Found = { readonly [name: string]: unknown };
-type Call = (...args: readonly unknown[]) => Promise<unknown>;
+type FoundTransaction = { readonly [name: string]: unknown };
+type SqlCall = (...args: readonly unknown[]) => Promise<unknown>;
 
 /** An adapter returns `undefined` for a transaction of another library. */
-type Adapter = (tx: Found) => SqlTransaction | undefined;
+type Adapter = (tx: FoundTransaction) => SqlTransaction | undefined;
 
 const DRIZZLE_KIND = Symbol.for('drizzle:entityKind');
 
@@ -51,13 +51,13 @@ const ADAPTERS: readonly Adapter[] = [
   },
   function typeorm(tx) {
     const isDataSource = has(tx, 'createQueryRunner') && 'manager' in tx;
-    const manager = isDataSource ? (tx['manager'] as Found) : tx;
+    const manager = isDataSource ? (tx['manager'] as FoundTransaction) : tx;
     const isRunner = has(manager, 'startTransaction') && 'isTransactionActive' in manager;
     if (!isRunner && !(has(manager, 'getRepository') && has(manager, 'query'))) return undefined;
-    const runner = (isRunner ? manager : manager['queryRunner']) as Found | undefined;
+    const runner = (isRunner ? manager : manager['queryRunner']) as FoundTransaction | undefined;
     if (runner?.['isTransactionActive'] !== true)
       throw outside('TypeORM', 'pass the manager of dataSource.transaction()');
-    const { options } = (runner['dataSource'] ?? runner['connection']) as { options: Found };
+    const { options } = (runner['dataSource'] ?? runner['connection']) as { options: FoundTransaction };
     const dialect = dialectNamed(options['type'], 'TypeORM');
     const form = dialect === 'postgres' ? 'numbered' : 'marked';
     return { dialect, run: async (statement, values) => call(runner, 'query', statement[form], values) };
@@ -72,7 +72,7 @@ const ADAPTERS: readonly Adapter[] = [
   function mikroOrm(tx) {
     if (!has(tx, 'isInTransaction') || !has(tx, 'execute')) return undefined;
     if (call(tx, 'isInTransaction') !== true) throw outside('MikroORM', 'pass the em of em.transactional()');
-    const platform = call(tx, 'getPlatform') as Found;
+    const platform = call(tx, 'getPlatform') as FoundTransaction;
     const isPostgres = call(platform, 'getDefaultSchemaName') === 'public';
     const isMysql = call(platform, 'getDefaultCharset') === 'utf8mb4';
     const dialect = isPostgres ? 'postgres' : isMysql ? 'mysql' : dialectNamed(platform.constructor.name, 'MikroORM');
@@ -85,7 +85,9 @@ const ADAPTERS: readonly Adapter[] = [
     };
   },
   function drizzle(tx) {
-    const kind = (tx['dialect'] as Found | undefined)?.constructor as { [DRIZZLE_KIND]?: string } | undefined;
+    const kind = (tx['dialect'] as FoundTransaction | undefined)?.constructor as
+      | { [DRIZZLE_KIND]?: string }
+      | undefined;
     if (kind?.[DRIZZLE_KIND] === undefined) return undefined;
     const dialect = dialectNamed(kind[DRIZZLE_KIND], 'Drizzle');
     if (!has(tx, 'rollback')) throw outside('Drizzle', 'pass the tx of db.transaction(async (tx) => { ... })');
@@ -106,7 +108,7 @@ const ADAPTERS: readonly Adapter[] = [
   },
   function sequelize(tx) {
     if (has(tx, 'getQueryInterface')) throw outside('Sequelize', 'pass the transaction of sequelize.transaction()');
-    const instance = tx['sequelize'] as Found | undefined;
+    const instance = tx['sequelize'] as FoundTransaction | undefined;
     if (instance === undefined || !has(tx, 'afterCommit')) return undefined;
     if (tx['finished'] !== undefined) throw outside('Sequelize', 'call it before the transaction ends');
     const dialect = dialectNamed(call(instance, 'getDialect'), 'Sequelize');
@@ -118,7 +120,7 @@ const ADAPTERS: readonly Adapter[] = [
     if (!has(tx, 'raw') || !('client' in tx)) return undefined;
     if (tx['isTransaction'] !== true || call(tx, 'isCompleted') === true)
       throw outside('Knex', 'pass the trx of knex.transaction()');
-    const dialect = dialectNamed((tx['client'] as Found)['dialect'], 'Knex');
+    const dialect = dialectNamed((tx['client'] as FoundTransaction)['dialect'], 'Knex');
     return { dialect, run: async (statement, values) => call(tx, 'raw', statement.marked, values) };
   },
   function postgresJs(tx) {
@@ -135,7 +137,7 @@ const ADAPTERS: readonly Adapter[] = [
   function mysql2(tx) {
     if (has(tx, 'getConnection')) throw outside('mysql2', 'pass a connection of the pool, after beginTransaction()');
     if (!has(tx, 'beginTransaction') || !has(tx, 'execute')) return undefined;
-    const connection = (has(tx, 'promise') ? call(tx, 'promise') : tx) as Found;
+    const connection = (has(tx, 'promise') ? call(tx, 'promise') : tx) as FoundTransaction;
     const run: Execute = async (statement, values) => {
       const result = await call(connection, 'execute', statement.marked, values);
       if (isAutocommit(result)) throw outside('mysql2', 'call beginTransaction() before');
@@ -164,7 +166,7 @@ const ADAPTERS: readonly Adapter[] = [
  * @throws InvalidLockOptionsError when it is not open, or of no library that is known
  */
 export function adapt(tx: unknown): SqlTransaction {
-  const found = (typeof tx === 'object' || typeof tx === 'function') && tx !== null ? (tx as Found) : {};
+  const found = (typeof tx === 'object' || typeof tx === 'function') && tx !== null ? (tx as FoundTransaction) : {};
   for (const adapter of ADAPTERS) {
     const transaction = adapter(found);
     if (transaction) return transaction;
@@ -175,12 +177,12 @@ export function adapt(tx: unknown): SqlTransaction {
   );
 }
 
-function has(tx: Found, method: string): boolean {
+function has(tx: FoundTransaction, method: string): boolean {
   return typeof tx[method] === 'function';
 }
 
-function call(tx: Found, method: string, ...args: readonly unknown[]): unknown {
-  return (tx[method] as Call).apply(tx, args as unknown[]);
+function call(tx: FoundTransaction, method: string, ...args: readonly unknown[]): unknown {
+  return (tx[method] as SqlCall).apply(tx, args as unknown[]);
 }
 
 function outside(library: string, instead: string): InvalidLockOptionsError {

@@ -50,7 +50,7 @@ export function typeormTransactional(options: TypeormTransactionalOptions): Tran
   TYPEORM_TRANSACTIONAL_OPTIONS.check('typeormTransactional', options);
   const { runOnTransactionComplete, getDataSourceByName, dataSources } = TYPEORM_TRANSACTIONAL_OPTIONS.filled(options);
   // TypeORM has one query runner for all transactions on SQLite. So each transaction has an object of its own here.
-  const open = new WeakMap<object, OpenTransaction>();
+  const open = new WeakMap<object, TypeormTransaction>();
   return {
     current() {
       for (const name of dataSources) {
@@ -65,14 +65,14 @@ export function typeormTransactional(options: TypeormTransactionalOptions): Tran
     },
     runOnEnd(transaction, callback) {
       runOnTransactionComplete(() => {
-        open.delete((transaction as OpenTransaction).runner);
+        open.delete((transaction as TypeormTransaction).runner);
         void callback();
       });
     },
   };
 }
 
-interface OpenTransaction {
+interface TypeormTransaction {
   readonly runner: object;
 }
 

@@ -56,7 +56,7 @@ type WatchDeps = Pick<
 type WaitingCall = PendingCall<void, WaitLimits>;
 
 /** A question to the store: as which watcher it was sent, and when. */
-interface Question {
+interface WatchQuestion {
   readonly id: string;
   readonly sentAt: number;
 }
@@ -75,7 +75,7 @@ class LockWatch extends Asker<WatchReply> implements WaitingTogether {
   readonly #calls = new Set<WaitingCall>();
   #id: string;
   /** The last questions, by their marks. */
-  readonly #questions: Question[] = [];
+  readonly #questions: WatchQuestion[] = [];
   #asked = 0;
   /** `true` if the store still has this process among the watchers, as far as is known. */
   #isWatching = false;

@@ -30,7 +30,7 @@ interface ContentionDeps {
 type End = LockEventOf<'released' | 'lost' | 'releaseFailed'>;
 type WaitEnd = LockEventOf<'acquired' | 'notAcquired'>;
 
-interface Group {
+interface GroupTimes {
   readonly wait: DurationHistogram;
   readonly hold: DurationHistogram;
   waited: number;
@@ -54,7 +54,7 @@ export class ContentionProfile {
   #isCounting = false;
   #since = 0;
   #sinceWall = 0;
-  #groups = new Map<string, Group>();
+  #groups = new Map<string, GroupTimes>();
   #blockers = new Blockers();
   readonly #waiting = new Map<string, number>();
   /** By resource, while calls of this process wait for it. */
@@ -248,7 +248,7 @@ export class ContentionProfile {
     return { group: own.group };
   }
 
-  #group(name: string): Group {
+  #group(name: string): GroupTimes {
     const known = this.#groups.get(name);
     if (known) return known;
     if (this.#groups.size >= MAX_GROUPS && name !== OTHER_GROUP) return this.#group(OTHER_GROUP);

@@ -8,7 +8,7 @@ import { isKeptByTransaction } from '../../../../kernel/lease/transaction-leases
 import { withTimeout } from '../../../../kernel/store/ask.js';
 import type { LockState } from '../../../../kernel/store/lock-state.js';
 import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
-import { isHeldHereOnly, likelyCause, seenLease, silentWaiters, type Wanted } from './likely-cause.js';
+import { isHeldHereOnly, likelyCause, seenLease, silentWaiters, type WantedAccess } from './likely-cause.js';
 import { describeCause, describeCycle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
 
 /** Options of `locks.explain()`: the known facts about a call that was refused. */
@@ -104,7 +104,7 @@ export class Explainer {
 export function explainState(
   state: LockState,
   own: OwnPart,
-  wanted: Wanted = {},
+  wanted: WantedAccess = {},
   { deadlock, overlap }: { readonly deadlock?: readonly DeadlockedCall[]; readonly overlap?: JobOverlap } = {},
 ): LockExplanation {
   const leases = state.holders.map((holder) => seenLease(holder, own));

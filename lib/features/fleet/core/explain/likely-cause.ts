@@ -102,7 +102,7 @@ export function silentWaiters(waiters: readonly LockWaiter[], { instanceId }: Ow
 const SLOW_MS = 5_000;
 
 /** The request of a call that waits, or would be made. */
-export interface Wanted {
+export interface WantedAccess {
   readonly mode?: LockMode | undefined;
   readonly permits?: number | undefined;
 }
@@ -112,7 +112,7 @@ export function likelyCause(
   state: LockState,
   leases: readonly SeenLease[],
   own: OwnPart,
-  wanted: Wanted,
+  wanted: WantedAccess,
   silent: SilentWaiters | undefined,
 ): LockCause {
   const { mode, waiters } = state;
@@ -153,7 +153,7 @@ function causeOfFree({ waiters }: LockState, { instanceId }: OwnPart, isSilentQu
  * Returns true if a call like this one, or one that waits, can never be granted while the resource is used as it is
  * now.
  */
-function isMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): boolean {
+function isMismatch({ mode, permits, waiters }: LockState, wanted: WantedAccess): boolean {
   const isSemaphore = mode === 'semaphore';
   if (wanted.permits !== undefined && (!isSemaphore || wanted.permits > permits!.total)) return true;
   if (wanted.mode !== undefined && isSemaphore) return true;

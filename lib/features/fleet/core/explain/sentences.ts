@@ -15,7 +15,7 @@ import {
   renewalLateMs,
   type SeenLease,
   type SilentWaiters,
-  type Wanted,
+  type WantedAccess,
 } from './likely-cause.js';
 
 /** The number of holders and waiters in a sentence. */
@@ -140,7 +140,7 @@ export function describeCause(
   cause: LockCause,
   state: LockState,
   leases: readonly SeenLease[],
-  wanted: Wanted,
+  wanted: WantedAccess,
 ): string[] {
   const { resource, ttlMs, waiters } = state;
   const endMs = Math.max(ttlMs, ...waiters.map(({ placeMs = 0 }) => placeMs));
@@ -261,7 +261,7 @@ function describeGroup(group: string | undefined): string {
   return name === undefined ? '' : ` (${plainOrQuoted(name)})`;
 }
 
-function describeMismatch({ mode, permits, waiters }: LockState, wanted: Wanted): string {
+function describeMismatch({ mode, permits, waiters }: LockState, wanted: WantedAccess): string {
   if (mode !== 'semaphore') {
     return `It is in use as a lock (mode ${mode}), and a call that uses it as a semaphore is refused. Give one of the two another name.`;
   }

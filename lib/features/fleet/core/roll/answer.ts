@@ -8,8 +8,8 @@ const LAYOUT = 1;
 /** So much of an answer may be names of jobs and leaderships. Leases and waits have the rest. */
 const NAMES_BYTES = 1_024;
 
-type Lease = FleetAnswer['held'][number];
-type Wait = FleetAnswer['waiting'][number];
+type HeldEntry = FleetAnswer['held'][number];
+type WaitEntry = FleetAnswer['waiting'][number];
 
 const HEALTH = ['up', 'renewalsFail', 'shuttingDown'] as const;
 
@@ -92,7 +92,7 @@ export function writeAnswer(answer: FleetAnswer): string {
   );
 }
 
-function rowOfLease(lease: Lease): unknown[] {
+function rowOfLease(lease: HeldEntry): unknown[] {
   const { resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite, isLeaked } = lease;
   const times = [Math.round(heldMs), Math.round(leftMs)];
   const row = [resource, LOCK_MODES.indexOf(mode), fencingToken, ...times, group, isRenewed ? 1 : 0];
@@ -100,7 +100,7 @@ function rowOfLease(lease: Lease): unknown[] {
   return callSite === undefined ? row : [...row, callSite.slice(0, 200)];
 }
 
-function rowOfWait({ call, resource, mode, waitedMs, place, group, callSite = '', holds }: Wait): unknown[] {
+function rowOfWait({ call, resource, mode, waitedMs, place, group, callSite = '', holds }: WaitEntry): unknown[] {
   const site = callSite.slice(0, 200);
   const held = holds.flatMap(({ resource: name, fencingToken }) => [name, fencingToken]);
   return [call, resource, LOCK_MODES.indexOf(mode), Math.round(waitedMs), place ?? 0, group, site, ...held];
@@ -170,7 +170,7 @@ function readCounts([forMs, acquired, notAcquired, lost, timedOut = 0]: unknown[
   };
 }
 
-function readLease(row: unknown): Lease {
+function readLease(row: unknown): HeldEntry {
   const [resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite = '', isLeaked] = list(row);
   return {
     resource: string(resource),
@@ -185,7 +185,7 @@ function readLease(row: unknown): Lease {
   };
 }
 
-function readWait(row: unknown): Wait {
+function readWait(row: unknown): WaitEntry {
   const [call, resource, mode, waitedMs, place, group, callSite, ...held] = list(row);
   const holds: { resource: string; fencingToken: number }[] = [];
   for (let index = 0; index < held.length; index += 2) {

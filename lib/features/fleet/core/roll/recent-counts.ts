@@ -17,7 +17,7 @@ const MAX_TIMEOUTS = 3;
 const COUNTED = ['acquired', 'notAcquired', 'lost'] as const;
 type Counted = (typeof COUNTED)[number];
 type Counts = Record<Counted, number>;
-type Blocker = FleetAnswer['blockers'][number];
+type CountedBlocker = FleetAnswer['blockers'][number];
 
 interface Part {
   readonly from: number;
@@ -106,12 +106,12 @@ export class RecentBlockers {
   #stop: (() => void) | undefined;
   #partFrom = 0;
   #askedAt = -Infinity;
-  #now = new Map<string, Blocker>();
-  #before = new Map<string, Blocker>();
+  #now = new Map<string, CountedBlocker>();
+  #before = new Map<string, CountedBlocker>();
 
   constructor(private readonly deps: RecentDeps) {}
 
-  read(): readonly Blocker[] {
+  read(): readonly CountedBlocker[] {
     const now = this.deps.clock.now();
     if (now - this.#askedAt > 2 * BLOCKERS_PART_MS) this.stop();
     this.#askedAt = now;
@@ -150,7 +150,10 @@ export class RecentBlockers {
   }
 }
 
-function added(before: Blocker | undefined, { waiter, holder, waitedMs, calls }: Blocker): Blocker {
+function added(
+  before: CountedBlocker | undefined,
+  { waiter, holder, waitedMs, calls }: CountedBlocker,
+): CountedBlocker {
   if (before === undefined) return { waiter, holder, waitedMs, calls };
   return { waiter, holder, waitedMs: before.waitedMs + waitedMs, calls: before.calls + calls };
 }

@@ -1,5 +1,5 @@
 import { explainState } from '../../../../../lib/features/fleet/core/explain/explainer.js';
-import type { Wanted } from '../../../../../lib/features/fleet/core/explain/likely-cause.js';
+import type { WantedAccess } from '../../../../../lib/features/fleet/core/explain/likely-cause.js';
 import type { OwnHold, OwnPart } from '../../../../../lib/features/fleet/core/explain/explanation.js';
 import type { Holder } from '../../../../../lib/kernel/api/holder.js';
 import type { LockState, LockWaiter } from '../../../../../lib/kernel/store/lock-state.js';
@@ -42,7 +42,11 @@ function stateOf(state: Partial<LockState>): LockState {
   return { resource: 'order:7', mode, holders, ttlMs, waiters, ...state };
 }
 
-function explain(state: Partial<LockState>, own: Partial<OwnPart> = {}, wanted: Wanted = {}): [string, ...string[]] {
+function explain(
+  state: Partial<LockState>,
+  own: Partial<OwnPart> = {},
+  wanted: WantedAccess = {},
+): [string, ...string[]] {
   const { cause, sentences } = explainState(stateOf(state), { ...OWN, ...own }, wanted);
   return [cause, ...sentences];
 }

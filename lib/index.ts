@@ -10,7 +10,7 @@ export type { RedisLockModuleAsyncOptions, RedisLockOptionsFactory } from './nes
 export type { RedisLockModuleOptions } from './nest/module/module-options.js';
 export type { RedisConnectionOption } from './redis/connection/connection-options.js';
 export { RedisLockService } from './nest/redis-lock.service.js';
-export { getRedisLockToken, InjectRedisLock } from './nest/tokens.js';
+export { getRedisLockToken, InjectRedisLock } from './nest/service-parts.js';
 
 // Decorators of methods
 export {

@@ -28,4 +28,4 @@ export type { JobMethodDecorator } from './features/jobs/nest/singleton-method.j
 export { SingletonJobs } from './features/jobs/nest/added/singleton-jobs.js';
 export { type JobInfo, JobNotFoundError, type JobRun } from './features/jobs/core/job-info.js';
 export type { AddedJob } from './features/jobs/nest/added/job-options.js';
-export { getSingletonJobsToken, InjectSingletonJobs } from './nest/tokens.js';
+export { getSingletonJobsToken, InjectSingletonJobs } from './nest/service-parts.js';

@@ -21,8 +21,7 @@ import type { OnceOptions } from '../features/once/core/once-options.js';
 import type { WaitUntilFreeOptions } from '../features/watch/core/lock-watches.js';
 import { LockModuleMissingError } from '../kernel/api/errors.js';
 import { checkFunction } from '../kernel/api/validation.js';
-import { addInjected } from './tokens.js';
-import { keepParts, type ServiceParts } from './service-parts.js';
+import { addInjected, keepParts, type ServiceParts } from './service-parts.js';
 
 /** The locks of this application. */
 export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -1,6 +1,6 @@
 import type { DiscoveryService } from '@nestjs/core';
 import { isObject, prototypesOf } from '../kernel/util/objects.js';
-import { DEFAULT_NAME } from './tokens.js';
+import { DEFAULT_NAME } from './service-parts.js';
 
 /** A provider or a controller, as Nest's discovery finds it. */
 export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];

@@ -12,8 +12,7 @@ import {
 } from '../kernel/api/validation.js';
 import type { OptionsWithConnection, RedisLockModuleExtras } from '../nest/module/module-options.js';
 import { RedisLockModule } from '../nest/module/redis-lock.module.js';
-import type { TestStores } from '../nest/service-parts.js';
-import { TEST_STORES } from '../nest/tokens.js';
+import { TEST_STORES, type TestStores } from '../nest/service-parts.js';
 import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/test-fleet.js';
 
 /** Options of {@link withTestLocks}. */

@@ -161,6 +161,12 @@ export function text(pattern: RegExp, explained: string): Option<string> {
   return checked<string>((option, value) => checkText(option, value, pattern, explained));
 }
 
+/** The options of each command of an operator: the requester, and the reason. */
+export const OPERATOR = {
+  by: text(/^[^]{1,100}$/, '1 to 100 characters'),
+  reason: text(/^[^]{1,200}$/, '1 to 200 characters'),
+};
+
 export function abortSignal(): Option<AbortSignal> {
   return checked<AbortSignal>((option, value) => {
     if (!(value instanceof AbortSignal)) throw wrongValue(option, 'an AbortSignal', value);

@@ -3,10 +3,9 @@ import { Inject } from '@nestjs/common';
 import 'reflect-metadata';
 import { InvalidLockOptionsError, LockModuleMissingError } from '../../kernel/api/errors.js';
 import { describeValue } from '../../kernel/api/validation.js';
-import type { SingletonRun } from '../../features/jobs/core/singleton-run-options.js';
 import { sharedByCopies } from '../../kernel/util/objects.js';
 import type { RedisLockService } from '../redis-lock.service.js';
-import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../service-parts.js';
 import type { LockPlan } from './lock-plan.js';
 
 /**
@@ -202,7 +201,8 @@ interface MethodOfJob {
 interface RunningMethod {
   readonly self: object;
   readonly job: MethodOfJob;
-  readonly run: SingletonRun;
+  /** What the method is called with. */
+  readonly run: object;
   isOver: boolean;
   /** The decorator below the job that has returned without the method. */
   skippedBy?: string | undefined;
@@ -216,12 +216,7 @@ const runningMethods = sharedByCopies('running-methods:1', () => new AsyncLocalS
  *
  * @throws InvalidLockOptionsError when a decorator below has returned without the method: the tick has not run
  */
-export async function runMethod(
-  self: object,
-  job: MethodOfJob,
-  run: SingletonRun,
-  method: () => unknown,
-): Promise<unknown> {
+export async function runMethod(self: object, job: MethodOfJob, run: object, method: () => unknown): Promise<unknown> {
   const running: RunningMethod = { self, job, run, isOver: false };
   try {
     const result = await runningMethods.run(running, method);
@@ -241,7 +236,7 @@ export async function runMethod(
  * Returns the run of a subclass's job that calls the overridden method by `super`. That method is a job too, and would
  * claim a tick that the subclass has already.
  */
-export function overridingRun(self: object, job: MethodOfJob): SingletonRun | undefined {
+export function overridingRun(self: object, job: MethodOfJob): object | undefined {
   const running = runningMethods.getStore();
   if (!running || running.isOver || running.self !== self) return undefined;
   return running.job !== job && running.job.method === job.method ? running.run : undefined;

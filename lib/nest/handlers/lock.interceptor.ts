@@ -18,7 +18,7 @@ import { runLocked } from '../decorators/lock.decorators.js';
 import type { LockPlan } from '../decorators/lock-plan.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { resultWithoutWork, sendingOf } from './streamed-result.js';
-import { DEFAULT_NAME, getRedisLockToken } from '../tokens.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../service-parts.js';
 
 /** Holds the lock of a `@LockHandler` until the handler has ended. `@LockHandler` binds it to its method. */
 @Injectable()

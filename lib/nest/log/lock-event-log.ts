@@ -17,7 +17,7 @@ import {
   quote,
   quoteSome,
 } from '../../kernel/util/quoted.js';
-import { DEFAULT_NAME } from '../tokens.js';
+import { DEFAULT_NAME } from '../service-parts.js';
 import { loggerOf, see } from './logger-of.js';
 import { MissedLog } from './missed-log.js';
 import { NOT_RENEWED, OutageLog } from './outage-log.js';

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { DEFAULT_NAME } from '../tokens.js';
+import { DEFAULT_NAME } from '../service-parts.js';
 
 /** The logger of a lock service: `RedisLock`, or `RedisLock:billing` for one with a name. */
 export function loggerOf(name: string): Logger {

@@ -8,7 +8,7 @@ import {
   type Provider,
   type Type,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import {
   checkRegistrations,
@@ -29,17 +29,18 @@ import {
   resolveModuleOptions,
 } from './module-options.js';
 import { RedisLockService } from '../redis-lock.service.js';
-import { groupsOf, type TestStores } from '../service-parts.js';
 import {
   DEFAULT_NAME,
   getRedisLockOptionsToken,
   getRedisLockToken,
-  getSingletonJobsToken,
+  groupsOf,
+  type InjectedClass,
   inOtherCopies,
   TEST_STORES,
-} from '../tokens.js';
-import { SingletonJobs } from '../../features/jobs/nest/added/singleton-jobs.js';
-import { jobsOf, SingletonJobExplorer } from '../../features/jobs/nest/singleton-job.explorer.js';
+  type TestStores,
+} from '../service-parts.js';
+import { jobProviders } from '../../features/jobs/nest/added/job-providers.js';
+import { jobsOf } from '../../features/jobs/nest/singleton-job.explorer.js';
 import { leaderResource } from '../../kernel/api/resource.js';
 import type { Groups } from '../../kernel/events/observers.js';
 import { checkHandlers } from '../handlers/check-handlers.js';
@@ -103,9 +104,6 @@ function registerGroups(scan: Scan, groups: Groups): void {
 
 /** The options of `forRoot`. The compiler shows this name if one of the two is missing, or both are set. */
 type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
-
-/** The classes that the default registration provides. Nest does not call their constructors. */
-const INJECTED = [RedisLockService, SingletonJobs] as unknown as Type[];
 
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
@@ -176,58 +174,41 @@ function createModule(
     useFactory: (discovery: DiscoveryService, locks: RedisLockService, { transactions }: ResolvedModuleOptions) =>
       new BootChecks(discovery, name, locks, transactions !== undefined),
   };
-  const jobExplorer: Provider = {
-    provide: SingletonJobExplorer,
-    inject: [DiscoveryService, ModuleRef, optionsToken],
-    useFactory: (discovery: DiscoveryService, ref: ModuleRef, options: ResolvedModuleOptions) =>
-      new SingletonJobExplorer(discovery, name, () => ref.get(token), mayShareKeys(options)),
-  };
-  const jobsToken = getSingletonJobsToken(name);
-  const jobs = {
-    inject: [DiscoveryService, token, SingletonJobExplorer],
-    useFactory: (discovery: DiscoveryService, service: RedisLockService, explorer: SingletonJobExplorer) =>
-      new SingletonJobs({ service, explorer, discovery }),
-  };
-  // The decorators inject by token. The default registration also provides its classes: they can be injected by type,
-  // and a test that overrides the class also overrides it for the decorators.
-  const injected: Provider[] =
-    name === DEFAULT_NAME
-      ? [
-          { provide: RedisLockService, ...service },
-          { provide: token, useExisting: RedisLockService },
-          { provide: SingletonJobs, ...jobs },
-          { provide: jobsToken, useExisting: SingletonJobs },
-        ]
-      : [
-          { provide: token, ...service },
-          { provide: jobsToken, ...jobs },
-        ];
+  const jobs = jobProviders(name, mayShareKeys);
+  const injected: readonly InjectedClass[] = [
+    { type: RedisLockService as unknown as Type, token, ...service },
+    jobs.injected,
+  ];
+  const isDefault = name === DEFAULT_NAME;
   return {
     module: RedisLockModule,
     global,
     imports: [DiscoveryModule, ...imports],
     // Read when the application starts: a second copy of this package may be loaded after forRoot() was called.
     get providers() {
-      const aliases = name === DEFAULT_NAME ? INJECTED.flatMap(aliasesOf) : [];
       return [
         ...optionsProviders,
         { provide: TEST_STORES, useValue: null },
-        ...injected,
-        ...aliases,
+        ...injected.flatMap((each) => providersOf(each, isDefault)),
         bootChecks,
-        jobExplorer,
+        jobs.explorer,
       ];
     },
     get exports() {
-      return name === DEFAULT_NAME
-        ? [...INJECTED, token, jobsToken, ...INJECTED.flatMap(inOtherCopies)]
-        : [token, jobsToken];
+      const classes = isDefault ? injected.flatMap(({ type }) => [type, ...inOtherCopies(type)]) : [];
+      return [...classes, ...injected.map((each) => each.token)];
     },
   };
 }
 
-function aliasesOf(injected: Type): Provider[] {
-  return inOtherCopies(injected).map((provide) => ({ provide, useExisting: injected }));
+/**
+ * The decorators inject by token. The default registration also provides its classes: they can be injected by type, and
+ * a test that overrides the class also overrides it for the decorators.
+ */
+function providersOf({ type, token, ...factory }: InjectedClass, isDefault: boolean): Provider[] {
+  if (!isDefault) return [{ provide: token, ...factory }];
+  const names = [token, ...inOtherCopies(type)];
+  return [{ provide: type, ...factory }, ...names.map((provide) => ({ provide, useExisting: type }))];
 }
 
 function asyncOptionsProviders(options: RedisLockModuleAsyncOptions): Provider[] {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FactoryProvider, ModuleMetadata, Provider, Type } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
-import { getRedisLockRegistrationToken } from '../tokens.js';
+import { getRedisLockRegistrationToken } from '../service-parts.js';
 import { callSiteOf, recordOrigin } from '../../kernel/util/call-site.js';
 import { quote } from '../../kernel/util/quoted.js';
 import type { IsAny, Mistake } from '../decorators/method-types.js';
@@ -60,12 +60,12 @@ export type OptionsOfFactory<O extends RedisLockModuleOptions> = [UnknownOption<
 type FactoryKind = 'useFactory' | 'useClass' | 'useExisting';
 
 /** The names of the unknown options, nested ones included. */
-type UnknownOption<O> = UnknownKey<O, RedisLockModuleSettings> | (O extends unknown ? InGroup<O, Group> : never);
+type UnknownOption<O> = UnknownKey<O, RedisLockModuleSettings> | (O extends unknown ? InGroup<O, OptionGroup> : never);
 
 /** The options with nested options. */
-type Group = 'shutdown' | 'durability' | 'quorum';
+type OptionGroup = 'shutdown' | 'durability' | 'quorum';
 
-type InGroup<O, K extends Group> = K extends keyof O
+type InGroup<O, K extends OptionGroup> = K extends keyof O
   ? `${K}.${UnknownKey<NonNullable<O[K]>, NonNullable<RedisLockModuleSettings[K]>>}`
   : never;
 

@@ -5,7 +5,7 @@ import { isObject } from '../../kernel/util/objects.js';
 import { quote, quoteSome } from '../../kernel/util/quoted.js';
 import { declaredLockServices } from '../../nest/decorators/method.js';
 import type { RedisLockService } from '../../nest/redis-lock.service.js';
-import { DEFAULT_NAME } from '../../nest/tokens.js';
+import { DEFAULT_NAME } from '../../nest/service-parts.js';
 
 /** The methods of a lock service that decorated methods call. */
 const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satisfies (keyof RedisLockService)[];

@@ -17,7 +17,7 @@ import {
   type RedisLockModuleSettings,
 } from '../../nest/module/module-options.js';
 import { RedisLockService } from '../../nest/redis-lock.service.js';
-import { DEFAULT_NAME } from '../../nest/tokens.js';
+import { DEFAULT_NAME } from '../../nest/service-parts.js';
 import { LocalQueues } from '../../kernel/acquiring/local-queues.js';
 import type { Lease } from '../../kernel/api/lease.js';
 import type { Grant } from '../../kernel/holding/hold.js';

@@ -1,4 +1,4 @@
-import { OPERATOR } from '../../../features/fleet/core/operators.js';
+import { OPERATOR } from '../../../kernel/api/validation.js';
 import { textOption } from './options.js';
 import { userName } from './connection.js';
 

@@ -2,7 +2,7 @@ import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { callback, checked, describeValue, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
-import { DEFAULT_NAME } from '../../../nest/tokens.js';
+import { DEFAULT_NAME } from '../../../nest/service-parts.js';
 import { CONSOLE_ACTIONS, type ConsoleAction } from '../bodies.js';
 
 /** What `RedisLockConsoleModule.forRoot()` takes. */

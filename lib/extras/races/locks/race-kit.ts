@@ -5,8 +5,13 @@ import type { LockClientOptions } from '../../../kernel/wire.js';
 import { MemoryServer, readLockState } from '../../../memory/memory-server.js';
 import type { ResolvedModuleOptions } from '../../../nest/module/module-options.js';
 import { RedisLockService } from '../../../nest/redis-lock.service.js';
-import { type ForwardedTo, partsOf } from '../../../nest/service-parts.js';
-import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken } from '../../../nest/tokens.js';
+import {
+  DEFAULT_NAME,
+  type ForwardedTo,
+  getRedisLockOptionsToken,
+  getRedisLockToken,
+  partsOf,
+} from '../../../nest/service-parts.js';
 import { ManualClock } from '../../../testing/fleet/manual-clock.js';
 import { type ActorTurns, ANYTHING, currentActor, EVERYTHING, NOTHING } from '../schedule/race-context.js';
 import { RaceToolError } from '../schedule/race-errors.js';

@@ -15,7 +15,7 @@ import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { readLabel } from '../../../kernel/api/holder.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import type { LockState } from '../../../kernel/store/lock-state.js';
-import { atLeast, integer, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
+import { atLeast, integer, OPERATOR, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
 import { checkResource } from '../../../kernel/api/resource.js';
 
 /** Options of `locks.list()`. */
@@ -59,12 +59,6 @@ export interface ForceReleaseOptions {
    */
   reason?: string;
 }
-
-/** The requester of an operator's command, and the reason. */
-export const OPERATOR = {
-  by: text(/^[^]{1,100}$/, '1 to 100 characters'),
-  reason: text(/^[^]{1,200}$/, '1 to 200 characters'),
-};
 
 export const LIST_OPTIONS = new OptionTable({
   prefix: text(/^/, 'a string').default(''),

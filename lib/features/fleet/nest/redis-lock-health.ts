@@ -6,7 +6,7 @@ import { describeValue, type OptionsOf, OptionTable, text } from '../../../kerne
 import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/health-checks.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
-import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/tokens.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/service-parts.js';
 
 /** Options of `RedisLockHealth.isHealthy()`. */
 export interface RedisLockHealthOptions extends HealthOptions {

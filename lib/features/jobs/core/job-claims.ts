@@ -181,23 +181,6 @@ export const MAX_SPREAD_MS = HOUR_MS;
  * differ in a failover.
  */
 export const LAST_TICK_KEEP_MS = 2 * MAX_EARLY_MS + MAX_TRY_MS + MAX_SPREAD_MS + HOUR_MS;
-/** A claim is remembered this much longer than the window, so that they never end in the same millisecond. */
-const MARGIN_MS = 1_000;
-
-/**
- * The shortest time for which the claim of a tick must be remembered, in milliseconds.
- *
- * No tick T starts twice, however long a process is blocked or suspended. A new claim of T is accepted only while the
- * store's clock is between T - earlyMs and T + lateMs. The claim is kept for longer than this window, so the store
- * either remembers it or refuses T as late. The last claimed tick L of the job is also kept, for LAST_TICK_KEEP_MS,
- * which is longer than any window. T <= L is refused, so the rule holds even if processes have different windows, as
- * when a deployment changes `maxClockSkewMs`. An L beyond now + earlyMs could not be accepted now: the store's clock
- * was wrong and has been set back. Such an L is ignored, or the job would stop until then.
- */
-export function windowMs({ earlyMs, lateMs }: DueWindow): number {
-  return earlyMs + lateMs + MARGIN_MS;
-}
-
 /** Replaces the claimant once a tick has run or was dropped. */
 export const FINISHED = 'finished';
 

@@ -12,7 +12,6 @@ import {
   MAX_SPREAD_MS,
   MAX_TRY_MS,
   type DueWindow,
-  windowMs,
   type Tick,
   type ClaimMetadata,
   type ScheduleOfOther,
@@ -171,7 +170,7 @@ export interface RunPlan extends Pick<ClaimMetadata, 'schedule' | 'previous' | '
 /** The work of one run. */
 export type SingletonWork<T> = (lease: Lease, run: SingletonRun) => T | Promise<T>;
 
-type Due = NonNullable<SingletonRunOptions['due']>;
+type DueTick = NonNullable<SingletonRunOptions['due']>;
 
 export const OVERLAP = oneOf(['skip', 'wait'] as const);
 export const ON_CRASH = oneOf(['skip', 'retry'] as const);
@@ -183,7 +182,7 @@ export const MAX_CLOCK_SKEW = milliseconds(1_000, MAX_EARLY_MS);
 const DUE_OPTIONS = new OptionTable({
   at: atLeast(0, 'milliseconds since 1970').required(),
   maxClockSkewMs: MAX_CLOCK_SKEW.required(),
-} satisfies OptionsOf<Due>);
+} satisfies OptionsOf<DueTick>);
 
 /** Names of resources, and `lock`, are checked when they are resolved. */
 export const SINGLETON_RUN_OPTIONS = new OptionTable({
@@ -193,7 +192,7 @@ export const SINGLETON_RUN_OPTIONS = new OptionTable({
   onCrash: ON_CRASH.required(),
   maxReruns: MAX_RERUNS,
   claimTtlMs: milliseconds(1).required(),
-  due: checked<Due>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
+  due: checked<DueTick>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
   historySize: HISTORY_SIZE.default(100),
   historyMessages: flag().default(false),
   jitterMs: SPREAD.default(0),
@@ -243,6 +242,23 @@ export function checkReruns(
   );
 }
 
-function resolveDue({ at, maxClockSkewMs }: Due, waitMs: number, jitterMs: number): DueWindow {
+function resolveDue({ at, maxClockSkewMs }: DueTick, waitMs: number, jitterMs: number): DueWindow {
   return { at, earlyMs: maxClockSkewMs, lateMs: maxClockSkewMs + jitterMs + Math.min(waitMs, MAX_TRY_MS) };
+}
+
+/** A claim is remembered this much longer than the window, so that they never end in the same millisecond. */
+const MARGIN_MS = 1_000;
+
+/**
+ * The shortest time for which the claim of a tick must be remembered, in milliseconds.
+ *
+ * No tick T starts twice, however long a process is blocked or suspended. A new claim of T is accepted only while the
+ * store's clock is between T - earlyMs and T + lateMs. The claim is kept for longer than this window, so the store
+ * either remembers it or refuses T as late. The last claimed tick L of the job is also kept, for LAST_TICK_KEEP_MS,
+ * which is longer than any window. T <= L is refused, so the rule holds even if processes have different windows, as
+ * when a deployment changes `maxClockSkewMs`. An L beyond now + earlyMs could not be accepted now: the store's clock
+ * was wrong and has been set back. Such an L is ignored, or the job would stop until then.
+ */
+function windowMs({ earlyMs, lateMs }: DueWindow): number {
+  return earlyMs + lateMs + MARGIN_MS;
 }

@@ -14,8 +14,7 @@ import { type InstanceWrapper, prototypeOf, wrappersOf } from '../../../nest/sca
 import { muteUnclaimedTicks } from '../../../nest/log/start-log.js';
 import { type ScheduleDecorator, scheduleDecoratorOf } from '../../../nest/decorators/known-handlers.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
-import { partsOf } from '../../../nest/service-parts.js';
-import { DEFAULT_NAME } from '../../../nest/tokens.js';
+import { DEFAULT_NAME, partsOf } from '../../../nest/service-parts.js';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { callFor, checkMissedIsKept, type Job, watchJob } from './run-job.js';
 import { jobName, schedulingOf, SINGLETON_JOB, type SingletonJob } from './singleton-method.js';

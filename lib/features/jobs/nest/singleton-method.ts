@@ -109,7 +109,7 @@ export function singletonMethod(
       (original) =>
         async function (this: object) {
           const service = lockServiceOf(this, where);
-          const overriding = overridingRun(this, own);
+          const overriding = overridingRun(this, own) as SingletonRun | undefined;
           if (overriding) return original.call(this, overriding);
           const name = jobName(own, this);
           const work = (run: SingletonRun): unknown => runMethod(this, own, run, () => original.call(this, run));

@@ -1,24 +1,16 @@
-import { type JobState, catchUpTick, type JobPause, type TimedPause } from '../core/job-store.js';
-import type { MissedSpan } from '../core/job-claims.js';
-import { decodeResource, percentEncoded } from '../../../redis/keys.js';
+import { type JobState, catchUpTick, type JobPause, readHistory, type TimedPause } from '../core/job-store.js';
+import type { MissedSpan, ScheduleOfOther } from '../core/job-claims.js';
+import { decodeField, encodeField } from '../../../redis/keys.js';
 
 // How the scripts write what they know of a job; see lua/include/job-runs.lua and job-record.lua.
 
-/** For a field of the history: without spaces, and never empty. */
-export function encodeField(text: string | undefined): string {
-  if (text === undefined || text === '') return '-';
-  if (text === '-') return '%2D';
-  return percentEncoded(text, /[%\u0000-\u0020\u007f]/g);
-}
-
-function decodeField(field: string | undefined): string | undefined {
-  return field === undefined || field === '-' ? undefined : decodeResource(field);
-}
+/** So many texts the reply has for each job; see lua/look-jobs.lua. */
+const TEXTS_PER_JOB = 4;
 
 const ENTRY = /^(\S+) (\d+) ([-xrmc]+) (\S+)(?: (\d+))?(?: (\d+) (ok|error|lost) (\S+) (\S+) (\S+))?$/;
 
 /** One entry of the history; `undefined` for one that another program has written. */
-export function readRun(entry: string): JobState['runs'][number] | undefined {
+function readRun(entry: string): JobState['runs'][number] | undefined {
   const found = ENTRY.exec(entry);
   if (!found) return undefined;
   const flags = found[3]!;
@@ -87,6 +79,73 @@ export function readOperator(text: string): Pick<JobPause, 'by' | 'reason'> {
 }
 
 /** @param text "from until" of each, with a space between them */
-export function readTimedPauses(text: string): TimedPause[] {
+function readTimedPauses(text: string): TimedPause[] {
   return Array.from(text.matchAll(/(\d+) (\d+)/g), ([, from, until]) => ({ from: Number(from), until: Number(until) }));
+}
+
+/** Reads one job of a reply. @param index among the jobs that were asked for @param limit so many runs at most */
+export function readState(
+  resource: string,
+  reply: readonly [number, ...string[]],
+  index: number,
+  limit: number,
+): JobState {
+  const [now] = reply;
+  const at = 1 + index * TEXTS_PER_JOB;
+  const facts = (reply[at] as string).split('\n');
+  const number = (field: number): number | undefined => finite(facts[field]);
+  const pause = readPause(reply[at + 1] as string);
+  const stored = readRuns(reply[at + 2] as string);
+  const { runs, running } = readHistory(stored, number(2), limit);
+  const [last, next, lastSuccessAt, statedAt] = [number(1), number(4), number(5), number(10)];
+  const owed = facts[7] ? readOwed(facts[8]!) : undefined;
+  const other = /^(\d+) (\d+) \d (.*)$/s.exec(facts[11] ?? '');
+  const schedule = facts.slice(12).join('\n');
+  // One by one: a list has a thousand of these, and spreads take far more memory.
+  const state: { -readonly [K in keyof JobState]: JobState[K] } = {
+    resource,
+    isKnown: facts[0] !== '' || pause !== undefined || stored.length > 0,
+    now,
+    missed: number(6) ?? 0,
+    runs,
+    instances: readInstances(reply[at + 3] as string),
+    instanceCount: number(3) ?? 0,
+  };
+  if (schedule !== '') state.schedule = schedule;
+  if (next !== undefined) state.next = next;
+  if (other) state.other = { since: Number(other[1]), seenAt: Number(other[2]), ...readOther(other[3]!) };
+  if (last !== undefined) state.last = last;
+  if (statedAt !== undefined) state.statedAt = statedAt;
+  if (lastSuccessAt !== undefined) state.lastSuccessAt = lastSuccessAt;
+  if (owed && owed.until >= now) state.owed = owed;
+  if (pause) state.pause = pause;
+  if (facts[9]) state.timedPauses = readTimedPauses(facts[9]);
+  if (running) state.running = running;
+  return state;
+}
+
+/** @param text the instance and its schedule */
+export function readOther(text: string): ScheduleOfOther {
+  const end = text.indexOf(' ');
+  return { instanceId: text.slice(0, end), schedule: text.slice(end + 1) };
+}
+
+function readRuns(text: string): JobState['runs'] {
+  if (text === '') return [];
+  return text
+    .split('\n')
+    .map(readRun)
+    .filter((run) => run !== undefined);
+}
+
+function readInstances(text: string): JobState['instances'] {
+  if (text === '') return [];
+  const lines = text.split('\n');
+  return Array.from({ length: lines.length >> 1 }, (_, index) => {
+    return { instanceId: lines[2 * index]!, seenAt: Number(lines[2 * index + 1]) };
+  });
+}
+
+function finite(text: string | undefined): number | undefined {
+  return text && /^\d+$/.test(text) ? Number(text) : undefined;
 }

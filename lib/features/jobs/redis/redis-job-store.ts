@@ -11,7 +11,6 @@ import {
   type MissedReply,
   type MissedNote,
   MAX_TIMED_PAUSES,
-  readHistory,
   type RunEnd,
   type OperatorRequestChange,
 } from '../core/job-store.js';
@@ -25,21 +24,11 @@ import {
   type DueWindow,
   type TickReply,
   type ClaimMetadata,
-  type ScheduleOfOther,
 } from '../core/job-claims.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
 import { sealOfOwner } from '../../../redis/grant-seal.js';
-import {
-  encodeField,
-  readOperator,
-  readOwed,
-  readPause,
-  readRun,
-  readSpan,
-  readTimedPauses,
-  writeOperator,
-} from './job-entries.js';
-import { encodeResource, type Keys } from '../../../redis/keys.js';
+import { readOperator, readOther, readOwed, readPause, readSpan, readState, writeOperator } from './job-entries.js';
+import { encodeField, encodeResource, type Keys } from '../../../redis/keys.js';
 import type { ScriptLockStore } from '../../../redis/script-lock-store.js';
 import {
   CLAIM_TICK,
@@ -72,9 +61,6 @@ const INDEX_KEEP_MS = 400 * 24 * 60 * 60 * 1000;
 const JOBS_PER_SCRIPT = 50;
 /** So many names are added to the index, or dropped from it, by one script. */
 const NAMES_PER_SCRIPT = 1_000;
-/** So many texts the reply has for each job; see lua/look-jobs.lua. */
-const TEXTS_PER_JOB = 4;
-
 /**
  * The job records in Redis. Beside the lock of each: a key for each claimed tick, a few for the record, and an index of
  * all. They expire by themselves.
@@ -187,7 +173,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const states = chunks(resources, size).map(async (some) => {
       const all = some.flatMap((resource) => keys.ofJob(resource));
       const reply = (await this.store.run<unknown>(LOOK_JOBS, all, [limit, instances])) as [number, ...string[]];
-      const looked = some.map((resource, index) => readState(resource, reply, 1 + index * TEXTS_PER_JOB, limit));
+      const looked = some.map((resource, index) => readState(resource, reply, index, limit));
       this.#forget(looked.filter(({ isKnown }) => !isKnown));
       return looked;
     });
@@ -259,67 +245,6 @@ export class RedisJobStore implements JobStore, ClaimNode {
     );
     await Promise.all(sent);
   }
-}
-
-/** @param at the index of this job's texts in the reply */
-function readState(resource: string, reply: readonly [number, ...string[]], at: number, limit: number): JobState {
-  const [now] = reply;
-  const facts = (reply[at] as string).split('\n');
-  const number = (index: number): number | undefined => finite(facts[index]);
-  const pause = readPause(reply[at + 1] as string);
-  const stored = readRuns(reply[at + 2] as string);
-  const { runs, running } = readHistory(stored, number(2), limit);
-  const [last, next, lastSuccessAt, statedAt] = [number(1), number(4), number(5), number(10)];
-  const owed = facts[7] ? readOwed(facts[8]!) : undefined;
-  const other = /^(\d+) (\d+) \d (.*)$/s.exec(facts[11] ?? '');
-  const schedule = facts.slice(12).join('\n');
-  // One by one: a list has a thousand of these, and spreads take far more memory.
-  const state: { -readonly [K in keyof JobState]: JobState[K] } = {
-    resource,
-    isKnown: facts[0] !== '' || pause !== undefined || stored.length > 0,
-    now,
-    missed: number(6) ?? 0,
-    runs,
-    instances: readInstances(reply[at + 3] as string),
-    instanceCount: number(3) ?? 0,
-  };
-  if (schedule !== '') state.schedule = schedule;
-  if (next !== undefined) state.next = next;
-  if (other) state.other = { since: Number(other[1]), seenAt: Number(other[2]), ...readOther(other[3]!) };
-  if (last !== undefined) state.last = last;
-  if (statedAt !== undefined) state.statedAt = statedAt;
-  if (lastSuccessAt !== undefined) state.lastSuccessAt = lastSuccessAt;
-  if (owed && owed.until >= now) state.owed = owed;
-  if (pause) state.pause = pause;
-  if (facts[9]) state.timedPauses = readTimedPauses(facts[9]);
-  if (running) state.running = running;
-  return state;
-}
-
-/** @param text the instance and its schedule */
-function readOther(text: string): ScheduleOfOther {
-  const end = text.indexOf(' ');
-  return { instanceId: text.slice(0, end), schedule: text.slice(end + 1) };
-}
-
-function readRuns(text: string): JobState['runs'] {
-  if (text === '') return [];
-  return text
-    .split('\n')
-    .map(readRun)
-    .filter((run) => run !== undefined);
-}
-
-function readInstances(text: string): JobState['instances'] {
-  if (text === '') return [];
-  const lines = text.split('\n');
-  return Array.from({ length: lines.length >> 1 }, (_, index) => {
-    return { instanceId: lines[2 * index]!, seenAt: Number(lines[2 * index + 1]) };
-  });
-}
-
-function finite(text: string | undefined): number | undefined {
-  return text && /^\d+$/.test(text) ? Number(text) : undefined;
 }
 
 function dueArgs(due: DueWindow | undefined): readonly (string | number)[] {

@@ -7,7 +7,7 @@ import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { settle } from '../../../kernel/util/promises.js';
 import { jobsUnderTestOf } from '../nest/added/singleton-jobs.js';
 import type { Job } from '../nest/run-job.js';
-import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/tokens.js';
+import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/service-parts.js';
 import type { FleetPlace } from '../../../testing/fleet/test-fleet.js';
 import type { TestInstance } from '../../../testing/fleet/test-instance.js';
 import { TestKitError } from '../../../testing/fleet/test-kit-error.js';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CronTicks } from '../../../../lib/features/jobs/nest/cron-ticks.js';
+import { CronTicks } from '../../../../lib/features/jobs/nest/job-ticks.js';
 import { at, DAY, firings, HOUR, iso, MOST, scheduleOf, SECOND } from './ticks-of-schedules.js';
 import { runs } from '../../../support/simulation/runs.js';
 

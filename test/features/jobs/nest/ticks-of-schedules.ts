@@ -1,5 +1,5 @@
 import { CronTime } from 'cron';
-import { CronTicks } from '../../../../lib/features/jobs/nest/cron-ticks.js';
+import { CronTicks } from '../../../../lib/features/jobs/nest/job-ticks.js';
 
 export const SECOND = 1_000;
 export const MINUTE = 60 * SECOND;

@@ -66,7 +66,7 @@ export interface LockHealth {
 interface HealthDeps extends Runtime {
   readonly localQueues: LocalQueues;
   readonly watchdog: Watchdog;
-  readonly leaderships: () => readonly LeadershipHealth[];
+  readonly leaderships?: () => readonly LeadershipHealth[];
 }
 
 const SHUTTING_DOWN: StoreProblem = {
@@ -127,7 +127,7 @@ export class HealthChecks {
       waiting: localQueues.countWaiting(),
       oldestWaitMs: Math.round(now - oldestWaitAt),
       lastRenewalFailureMs: failedAt === undefined ? null : Math.round(now - failedAt),
-      leaderships: leaderships(),
+      leaderships: leaderships?.() ?? [],
     };
   }
 }

@@ -23,8 +23,8 @@ const RECENT_MS = 60_000;
 export interface OwnSources extends Runtime {
   readonly localQueues: LocalQueues;
   readonly watchdog: Watchdog;
-  readonly leaderships: () => FleetAnswer['leaderships'];
-  readonly jobs: () => readonly string[];
+  readonly leaderships?: () => FleetAnswer['leaderships'];
+  readonly jobs?: () => readonly string[];
   readonly onBlocked: (listener: (blocked: BlockedTime) => void) => () => void;
 }
 
@@ -64,8 +64,8 @@ export class InstanceReport {
       // Calls that hold something first: they may be part of a deadlock.
       ({ startedAt, holds }) => (holds.length > 0 ? startedAt - MAX_AGE_MS : startedAt),
     );
-    const leading = leaderships();
-    const names = jobs();
+    const leading = leaderships?.() ?? [];
+    const names = jobs?.() ?? [];
     return {
       instanceId: store.instanceId,
       host: this.#host,

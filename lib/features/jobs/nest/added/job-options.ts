@@ -8,6 +8,7 @@ import {
   milliseconds,
   type OptionsOf,
   OptionTable,
+  OPERATOR,
   text,
   without,
 } from '../../../../kernel/api/validation.js';
@@ -18,7 +19,6 @@ import {
   TICK_OPTIONS,
 } from '../singleton-options.js';
 import { INTERVAL_RANGE } from '../job-ticks.js';
-import { OPERATOR } from '../../../fleet/core/operators.js';
 import { describeTime, timeOf } from '../job-schedules.js';
 
 /** A job on a cron expression, for `SingletonJobs.add`. It is like `@SingletonCron`. */

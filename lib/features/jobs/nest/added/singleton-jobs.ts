@@ -9,9 +9,8 @@ import { jobResource } from '../../../../kernel/api/resource.js';
 import type { JobPause } from '../../core/job-store.js';
 import { checkFunction } from '../../../../kernel/api/validation.js';
 import { quote } from '../../../../kernel/util/quoted.js';
-import { addInjected } from '../../../../nest/tokens.js';
+import { addInjected, clockOf, groupsOf, partsOf } from '../../../../nest/service-parts.js';
 import type { RedisLockService } from '../../../../nest/redis-lock.service.js';
-import { clockOf, groupsOf, partsOf } from '../../../../nest/service-parts.js';
 import {
   checkMissedIsKept,
   type Job,

@@ -40,7 +40,7 @@ import {
   type TestStores,
 } from '../service-parts.js';
 import { jobProviders } from '../../features/jobs/nest/added/job-providers.js';
-import { jobsOf } from '../../features/jobs/nest/singleton-job.explorer.js';
+import { jobsOf } from '../../features/jobs/nest/singleton-method.js';
 import { leaderResource } from '../../kernel/api/resource.js';
 import type { Groups } from '../../kernel/events/observers.js';
 import { checkHandlers } from '../handlers/check-handlers.js';

@@ -70,7 +70,7 @@ export const FEATURES = {
     gone: ['schedule.ts', 'quorum/quorum-claims.ts', 'features/fleet/core/findings/job-findings.ts', ...SHOWN_BY],
     lines: {
       'kernel/wire.ts': ['jobs'],
-      'kernel/lock-client.ts': ['jobs'],
+      'kernel/lock-client.ts': ['jobs', 'SEEN_RUNS'],
       'kernel/lock-stores.ts': ['jobs'],
       'memory/memory-lock-store.ts': ['jobs'],
       'redis/script/scripts.ts': [

@@ -1,4 +1,5 @@
 import { SetMetadata } from '@nestjs/common';
+import { MetadataScanner } from '@nestjs/core';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import type { TickSchedule } from '../core/watched-job.js';
 import type { SingletonRun } from '../core/singleton-run-options.js';
@@ -164,5 +165,45 @@ function checkIsOnlyJob(
       `@${decorator} stands above ${skipping}, which may return without running the method. The tick would then be ` +
         `claimed, and told as run, where nothing ran. Write ${skipping} above @${decorator}.`,
     );
+  }
+}
+
+/** A job of a class, as it was found. */
+export interface FoundJob {
+  readonly job: SingletonJob;
+  readonly method: object;
+  /** The name of the job in the fleet. */
+  readonly name: string;
+  /** The class and the method, for messages. */
+  readonly where: string;
+  readonly definedBy: { readonly name: string };
+}
+
+/** The jobs of a class. @param instance whose methods are meant */
+export function* jobsOf(prototype: object, instance = prototype): Generator<FoundJob> {
+  for (const [key, method] of methodsOf(prototype, instance)) {
+    const job = jobOf(method);
+    if (!job) continue;
+    const definedBy = prototype.constructor;
+    yield { job, method, name: jobName(job, prototype), where: `${definedBy.name}.${key}`, definedBy };
+  }
+}
+
+/**
+ * Returns the own metadata of a method: `Reflect.getMetadata` also searches the class that a function extends, which is
+ * most of the time of a scan of all methods of an application.
+ */
+function jobOf(method: object): SingletonJob | undefined {
+  for (let at: object | null = method; at !== null && at !== Function.prototype; at = Object.getPrototypeOf(at)) {
+    const job = Reflect.getOwnMetadata(SINGLETON_JOB, at) as SingletonJob | undefined;
+    if (job) return job;
+  }
+  return undefined;
+}
+
+export function* methodsOf(prototype: object, instance = prototype): Generator<[key: string, method: object]> {
+  for (const key of new MetadataScanner().getAllMethodNames(prototype)) {
+    const method = (instance as Record<string, unknown>)[key];
+    if (typeof method === 'function') yield [key, method];
   }
 }

@@ -1,7 +1,6 @@
 import { CronTime } from 'cron';
 import fc from 'fast-check';
-import { CronTicks } from '../../../../lib/features/jobs/nest/job-ticks.js';
-import { cronTickAt } from '../../../../lib/features/jobs/nest/job-ticks.js';
+import { cronTickAt, CronTicks } from '../../../../lib/features/jobs/nest/job-ticks.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../../lib/features/jobs/nest/singleton-options.js';
 import { runs } from '../../../support/simulation/runs.js';
 

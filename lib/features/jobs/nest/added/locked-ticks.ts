@@ -5,7 +5,7 @@ import { prototypesOf } from '../../../../kernel/util/objects.js';
 import { type LockedMethod, lockedMethodsOf, skippingDecoratorOf } from '../../../../nest/decorators/method.js';
 import { scheduleDecoratorOf } from '../../../../nest/decorators/known-handlers.js';
 import type { Scan } from '../../../../nest/scan.js';
-import { Scheduler } from '../singleton-job.explorer.js';
+import { Scheduler } from '../scheduler.js';
 import { SINGLETON_JOB } from '../singleton-method.js';
 
 type Methods = Readonly<Record<string | symbol, unknown>>;

@@ -61,7 +61,7 @@ describe.each(Object.entries(FEATURES))('the feature %s', (name, { lines, with: 
     await assembleScripts(lib);
     expect(await errorsIn(copy)).toBe('');
     await rm(copy, { recursive: true });
-  });
+  }, 300_000);
 });
 
 it('all features together are named in four files of the kernel', () => {

@@ -1,4 +1,3 @@
-import type { JobPause } from '../../lib/features/jobs/core/job-store.js';
 import type { LockStores } from '../../lib/kernel/lock-stores.js';
 import type { AcquireReply, KeepReply, KeptPlace, LockOwner, Queueing } from '../../lib/kernel/store/lock-store.js';
 import type { StoreListener } from '../../lib/kernel/store/message-health.js';
@@ -10,6 +9,7 @@ import { MemoryLockStore } from '../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
 import type { StoreSubject } from './subject.js';
 import { FakeClock } from '../support/world/fake-clock.js';
+import type { JobPause } from '../../lib/features/jobs/core/job-state.js';
 
 /** Parts that differ from the memory store. */
 export interface Parts {

@@ -1,8 +1,9 @@
-import type { JobState, JobStore, MissedNote, RunEnd } from '../../../lib/features/jobs/core/job-store.js';
+import type { JobStore, MissedNote, RunEnd } from '../../../lib/features/jobs/core/job-store.js';
 import type { LockOwner, LockStore } from '../../../lib/kernel/store/lock-store.js';
 import type { Tick, TickClaim, TickReply, ClaimMetadata } from '../../../lib/features/jobs/core/job-claims.js';
 import { LONG_MS, newOwner } from '../requests.js';
 import type { Base } from '../suite.js';
+import type { JobState } from '../../../lib/features/jobs/core/job-state.js';
 
 export const JOB = 'cron:report';
 export const MINUTE_MS = 60_000;

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { catchUpTick } from '../../../lib/features/jobs/core/job-store.js';
 import type { TickReply } from '../../../lib/features/jobs/core/job-claims.js';
 import { ANY_NUMBER, assertContains, assertEquals, assertExcludes, assertMatches } from '../asserts.js';
 import { LONG_MS, SHORT_MS } from '../requests.js';
@@ -19,6 +18,7 @@ import {
   tickAt,
 } from './job-world.js';
 import { finishClaim, giveBack } from './tick-world.js';
+import { catchUpTick } from '../../../lib/features/jobs/core/job-state.js';
 
 /** Contract of job stores: missed ticks are reported once and caught up once. */
 export function describeMissedTicks(suite: Suite<Base>): void {

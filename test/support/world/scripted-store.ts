@@ -1,5 +1,4 @@
 import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
-import { TestLockStore } from '../../../lib/testing/fleet/test-instance.js';
 import type {
   MessageHealth,
   PushedGrant,
@@ -11,6 +10,7 @@ import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/sto
 import { LOCK_COMMANDS } from '../../../lib/testing/fleet/commands.js';
 import type { StoreProbe } from '../../../lib/kernel/store/store-probe.js';
 import type { FreedMessage } from '../../../lib/kernel/store/watch-store.js';
+import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
 
 export type { Fate };
 

@@ -1,8 +1,8 @@
-import type { JobState, JobPause } from './job-store.js';
 import { brand } from '../../../kernel/util/objects.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { LockError } from '../../../kernel/api/errors.js';
 import { nearest } from '../../../kernel/api/nearest.js';
+import type { JobState, JobPause } from './job-state.js';
 
 type Run = JobState['runs'][number];
 

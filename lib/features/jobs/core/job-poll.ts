@@ -1,9 +1,9 @@
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
-import type { JobState } from './job-store.js';
 import type { LockStoreError } from '../../../kernel/store/store-error.js';
 import { chunks } from '../../../kernel/util/objects.js';
 import type { Random } from '../../../kernel/util/clock.js';
 import type { Watched } from './watched-job.js';
+import type { JobState } from './job-state.js';
 
 /** A look or a registration that has this many jobs takes about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;

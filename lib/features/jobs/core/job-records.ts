@@ -1,11 +1,12 @@
 import { JOB_PREFIX, jobResource } from '../../../kernel/api/resource.js';
 import { ask } from '../../../kernel/store/ask.js';
-import { DIFFER_MS, type JobPause, type JobState, type JobStore } from './job-store.js';
+import { DIFFER_MS, type JobStore } from './job-store.js';
 import type { LockEventOf } from '../../../kernel/events/events.js';
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import { chunks, defined } from '../../../kernel/util/objects.js';
 import { type JobInfo, JobNotFoundError, type JobRun, scheduleOf } from './job-info.js';
 import { OperatorRequests } from './operator-requests.js';
+import type { JobPause, JobState } from './job-state.js';
 
 /** The number of jobs that one command reads: about a millisecond of Redis. */
 const JOBS_AT_ONCE = 100;

@@ -1,8 +1,9 @@
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import type { LockEventOf } from '../../../kernel/events/events.js';
 import { ask } from '../../../kernel/store/ask.js';
-import { type JobState, type JobStore, type MissedNote, type MissedReply, MAX_MISSED_AT_ONCE } from './job-store.js';
+import { type JobStore, type MissedNote, type MissedReply, MAX_MISSED_AT_ONCE } from './job-store.js';
 import type { TickSchedule, Watched } from './watched-job.js';
+import type { JobState } from './job-state.js';
 
 /** An event names so many of the missed ticks. */
 const MAX_TOLD = 100;

@@ -1,6 +1,6 @@
 import { jobResource } from '../../../kernel/api/resource.js';
 import { ask } from '../../../kernel/store/ask.js';
-import type { JobState, JobStore, MissedReply } from './job-store.js';
+import type { JobStore, MissedReply } from './job-store.js';
 import type { ScheduleOfOther } from './job-claims.js';
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import type { Timer } from '../../../kernel/util/clock.js';
@@ -9,6 +9,7 @@ import { JobPoll, type Question } from './job-poll.js';
 import { scheduleOf } from './job-info.js';
 import { MissedTickReports } from './missed-tick-reports.js';
 import { isChanged, isDue, type TickSchedule, type Watched } from './watched-job.js';
+import type { JobState } from './job-state.js';
 
 /** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
 const FIRST_LOOK_MS = 1_000;

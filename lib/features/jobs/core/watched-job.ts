@@ -1,5 +1,6 @@
-import type { JobState, MissedNote } from './job-store.js';
+import type { MissedNote } from './job-store.js';
 import { MAX_EARLY_MS } from './job-claims.js';
+import type { JobState } from './job-state.js';
 
 /** When the ticks of a job are due. Times are in milliseconds since the Unix epoch. */
 export interface TickSchedule {

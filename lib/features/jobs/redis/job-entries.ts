@@ -1,6 +1,6 @@
-import { type JobState, catchUpTick, type JobPause, readHistory, type TimedPause } from '../core/job-store.js';
 import type { MissedSpan, ScheduleOfOther } from '../core/job-claims.js';
 import { decodeField, encodeField } from '../../../redis/keys.js';
+import { type JobState, catchUpTick, type JobPause, readHistory, type TimedPause } from '../core/job-state.js';
 
 // How the scripts write what they know of a job; see lua/include/job-runs.lua and job-record.lua.
 

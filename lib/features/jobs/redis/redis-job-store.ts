@@ -1,12 +1,9 @@
 import { chunks } from '../../../kernel/util/objects.js';
 import type { OperatorRequest } from '../../../kernel/store/message-health.js';
 import {
-  catchUpOf,
   DIFFER_MS,
   JOB_KEEP_MS,
-  type JobPause,
   type JobRegistration,
-  type JobState,
   type JobStore,
   type MissedReply,
   type MissedNote,
@@ -43,6 +40,7 @@ import {
   REGISTER_JOB,
   CHANGE_REQUEST,
 } from '../../../redis/script/scripts.js';
+import { catchUpOf, type JobPause, type JobState } from '../core/job-state.js';
 
 /** See lua/note-missed.lua. */
 type NotedReply = [

@@ -1,12 +1,11 @@
-import {
-  catchUpTick,
-  type JobRegistration,
-  type JobState,
-  type JobStore,
-  type MissedReply,
-  type MissedNote,
+import type {
+  JobRegistration,
+  JobStore,
+  MissedReply,
+  MissedNote,
 } from '../../../../lib/features/jobs/core/job-store.js';
 import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
+import { catchUpTick, type JobState } from '../../../../lib/features/jobs/core/job-state.js';
 
 interface JobRecord {
   schedule?: string | undefined;

@@ -1,4 +1,3 @@
-import type { JobState } from '../../../../lib/features/jobs/core/job-store.js';
 import { LockClient } from '../../../../lib/kernel/lock-client.js';
 import { LockUnavailableError } from '../../../../lib/kernel/api/errors.js';
 import type { MissedTicks } from '../../../../lib/features/jobs/core/missed-ticks.js';
@@ -7,6 +6,7 @@ import { ProcessClock } from '../../../support/simulation/simulated-process.js';
 import { every } from '../../../support/world/every.js';
 import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
 import { JobRecords } from './job-records.js';
+import type { JobState } from '../../../../lib/features/jobs/core/job-state.js';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

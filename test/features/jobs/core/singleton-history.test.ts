@@ -1,12 +1,7 @@
 import { LockClient } from '../../../../lib/kernel/lock-client.js';
 import type { SingletonRunOptions, SingletonWork } from '../../../../lib/features/jobs/core/singleton-run-options.js';
 import type { SingletonRuns } from '../../../../lib/features/jobs/core/singleton-runs.js';
-import {
-  type JobState,
-  catchUpTick,
-  type JobStore,
-  withoutRecords,
-} from '../../../../lib/features/jobs/core/job-store.js';
+import { type JobStore, withoutRecords } from '../../../../lib/features/jobs/core/job-store.js';
 import { LockUnavailableError } from '../../../../lib/kernel/api/errors.js';
 import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
 import type { LockEvent } from '../../../../lib/kernel/events/events.js';
@@ -14,6 +9,7 @@ import { RedisJobStore } from '../../../../lib/features/jobs/redis/redis-job-sto
 import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import { FakeClock } from '../../../support/world/fake-clock.js';
+import { type JobState, catchUpTick } from '../../../../lib/features/jobs/core/job-state.js';
 
 const JOB = 'cron:report';
 const LEASE_MS = 9_000;

@@ -1,6 +1,6 @@
 import type { MissedTicks } from '../../../../lib/features/jobs/core/missed-ticks.js';
 import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
-import { type JobState, catchUpTick, type JobStore } from '../../../../lib/features/jobs/core/job-store.js';
+import type { JobStore } from '../../../../lib/features/jobs/core/job-store.js';
 import type { RunPlan, SingletonRunOptions } from '../../../../lib/features/jobs/core/singleton-run-options.js';
 import type { SingletonRuns } from '../../../../lib/features/jobs/core/singleton-runs.js';
 import { Network, ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
@@ -10,6 +10,7 @@ import { SeededRandom } from '../../../../test/support/world/seeded-random.js';
 import type { SimulatedSchedule } from '../simulation/simulated-job.js';
 import { SimulatedScheduler, type SimulatedWorld } from '../simulation/simulated-scheduler.js';
 import type { EverySoOften, RememberedJob } from './simulated-record.js';
+import { type JobState, catchUpTick } from '../../../../lib/features/jobs/core/job-state.js';
 
 export interface JobWorld extends SimulatedWorld {
   readonly lockWorld: LockWorld;

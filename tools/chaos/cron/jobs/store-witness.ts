@@ -1,11 +1,9 @@
-import {
-  type JobState,
-  catchUpTick,
-  type JobStore,
-  type JobRegistration,
-  type MissedReply,
-  type MissedNote,
-  type RunEnd,
+import type {
+  JobStore,
+  JobRegistration,
+  MissedReply,
+  MissedNote,
+  RunEnd,
 } from '../../../../lib/features/jobs/core/job-store.js';
 import { instanceOf } from '../../../../lib/kernel/store/ask.js';
 import type { Tick, TickClaim, TickReply } from '../../../../lib/features/jobs/core/job-claims.js';
@@ -13,6 +11,7 @@ import type { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import type { Omission } from '../../checkers/ticks/missed-ticks.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';
 import { type SeenRun, WitnessedJob } from './witnessed-job.js';
+import { type JobState, catchUpTick } from '../../../../lib/features/jobs/core/job-state.js';
 
 type Granted = Extract<TickReply, { status: 'granted' }>;
 type Noted = Extract<MissedReply, { status: 'noted' }>;

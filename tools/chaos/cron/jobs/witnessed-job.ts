@@ -1,7 +1,7 @@
 import { jobResource } from '../../../../lib/kernel/api/resource.js';
-import { type JobState, catchUpOf } from '../../../../lib/features/jobs/core/job-store.js';
 import type { TickReply, MissedSpan } from '../../../../lib/features/jobs/core/job-claims.js';
 import { EverySoOften, type RememberedJob } from './simulated-record.js';
+import { type JobState, catchUpOf } from '../../../../lib/features/jobs/core/job-state.js';
 
 type Run = JobState['runs'][number];
 

@@ -6,7 +6,6 @@ import { type JobInfo, JobNotFoundError, type JobRun } from '../../core/job-info
 import type { JobRecords } from '../../core/job-records.js';
 import type { AskedEnding, Operator } from '../../core/operator-requests.js';
 import { jobResource } from '../../../../kernel/api/resource.js';
-import type { JobPause } from '../../core/job-store.js';
 import { checkFunction } from '../../../../kernel/api/validation.js';
 import { quote } from '../../../../kernel/util/quoted.js';
 import { addInjected, clockOf, groupsOf, partsOf } from '../../../../nest/service-parts.js';
@@ -35,6 +34,7 @@ import {
 } from './job-options.js';
 import { AddedJobs, type SchedulerParts } from './added-jobs.js';
 import { cronJobClass, type CronJobLike, setCronTime } from '../job-schedules.js';
+import type { JobPause } from '../../core/job-state.js';
 
 /** The jobs of one application, for a test. */
 interface JobsUnderTest {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Clock, SYSTEM_CLOCK } from '../kernel/util/clock.js';
 import { sweep } from '../kernel/util/objects.js';
+import { soon } from '../kernel/util/promises.js';
 import { RedisError, type Value } from './lua.js';
 import { SortedSet } from './sorted-set.js';
 
@@ -247,7 +248,7 @@ export class MemoryRedis {
     const listeners = this.#listeners.get(channel);
     if (listeners === undefined) return 0;
     for (const listener of message === '' ? [] : listeners) {
-      void later(() => this.#listeners.get(channel)?.has(listener) && listener(message));
+      void soon(() => this.#listeners.get(channel)?.has(listener) && listener(message));
     }
     return listeners.size;
   }
@@ -293,10 +294,4 @@ export class MemoryRedis {
     if (data !== undefined && !(data instanceof type)) throw WRONG_TYPE;
     return data;
   }
-}
-
-/** Calls back after the running code. Not through `queueMicrotask`, which the fake timers of a test runner replace. */
-async function later(callback: () => void): Promise<void> {
-  await Promise.resolve();
-  callback();
 }

@@ -74,3 +74,9 @@ function byMessage(): AfterPromises {
     port2.postMessage(0);
   };
 }
+
+/** Calls back after the running code. Not by `queueMicrotask`, which the fake timers of a test runner replace. */
+export async function soon(callback: () => void): Promise<void> {
+  await Promise.resolve();
+  callback();
+}

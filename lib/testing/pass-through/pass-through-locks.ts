@@ -29,6 +29,7 @@ import type { LockOwner } from '../../kernel/store/lock-store.js';
 import { MemoryLockStore } from '../../memory/memory-lock-store.js';
 import { MemoryServer } from '../../memory/memory-server.js';
 import { type Clock, type Random, SystemRandom, type Timer } from '../../kernel/util/clock.js';
+import { soon } from '../../kernel/util/promises.js';
 
 /**
  * The options of `RedisLockModule.forRoot` that decide which calls are refused, and the contents of events and errors.
@@ -211,12 +212,6 @@ const STOPPED_CLOCK: Clock = {
     return NO_TIMER;
   },
 };
-
-/** Not by `queueMicrotask`, which the fake timers of a test replace. */
-async function soon(callback: () => void): Promise<void> {
-  await Promise.resolve();
-  callback();
-}
 
 const system = new SystemRandom();
 

@@ -8,19 +8,20 @@ import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { JobPoll, type Question } from './job-poll.js';
 import { scheduleOf } from './job-info.js';
 import { MissedTickReports } from './missed-tick-reports.js';
-import { isChanged, isDue, type TickSchedule, type Watched } from './watched-job.js';
+import {
+  FIRST_LOOK_MS,
+  isChanged,
+  isDue,
+  MAX_UNSCHEDULED,
+  prepareTicks,
+  timeFirst,
+  type TickSchedule,
+  type Watched,
+} from './watched-job.js';
 import type { JobState } from './job-state.js';
 
-/** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
-const FIRST_LOOK_MS = 1_000;
-/** The scheduler of an application that starts slowly comes later. After so many looks, a job is one that is disabled. */
-const MAX_UNSCHEDULED = 30;
 /** While Redis does not answer, the pauses between two tries. */
 const RETRY_MS = { first: 1_000, longest: 30_000 };
-/** After so many schedules, whose next ticks take some milliseconds to compute, the event loop has a turn. */
-const SCHEDULES_PER_TURN = 4;
-/** The first tick of an interval comes at a random moment of the first tenth of it, and within this time. */
-const FIRST_WITHIN = { part: 10, ms: 30_000 };
 /** Instances that start within this time of each other share one date for a job, the first one's. */
 const START_MS = 10 * 60_000;
 /** The interval at which a job that runs for missed ticks checks whether a run is pending. */
@@ -207,30 +208,9 @@ export class MissedTicks {
 
   async #answered(watched: Watched, state: JobState): Promise<void> {
     if (this.runtime.closing.aborted) return;
-    this.#timeFirst(watched, state);
+    timeFirst(watched, state, this.runtime);
     await this.#account(watched, state);
     watched.lastFailedAt = undefined;
-  }
-
-  /**
-   * Each process restarts the timer of an interval. If processes live shorter than that, none would ever run it. So its
-   * first tick comes as long after the last one of the fleet, and not in the first moments of the process.
-   */
-  #timeFirst(watched: Watched, { now, statedAt }: JobState): void {
-    const { interval } = watched.job;
-    if (!interval || watched.isTimed || statedAt === undefined) return;
-    watched.isTimed = true;
-    const { clock, random } = this.runtime;
-    const { ms, fire } = interval;
-    const startMs = random.fraction() * Math.min(ms / FIRST_WITHIN.part, FIRST_WITHIN.ms);
-    const firesIn = Math.max(watched.since + startMs - clock.now(), statedAt + ms - now);
-    const timerFiresIn = watched.since + ms - clock.now();
-    let tries = 0;
-    const fireOnce = (): void => {
-      const isOver = this.runtime.closing.aborted || ++tries > MAX_UNSCHEDULED;
-      if (!isOver && !fire()) clock.setTimer(fireOnce, FIRST_LOOK_MS, { background: true });
-    };
-    if (firesIn < timerFiresIn) clock.setTimer(fireOnce, firesIn, { background: true });
   }
 
   /** They are asked for by themselves from now on. @returns whether one of them was right until now */
@@ -322,17 +302,6 @@ export class MissedTicks {
   #send<T>(what: string, some: readonly Watched[], send: () => Promise<T>): Promise<T> {
     const [operation, resource] = some.length === 1 ? [what, some[0]!.resource] : [`${what} jobs`, ''];
     return ask(this.runtime, send, operation, resource, () => !this.runtime.closing.aborted);
-  }
-}
-
-/** Asks now for what the claims of the next ticks need. Then nothing is left to compute when many jobs are due at once. */
-async function prepareTicks(schedules: ReadonlySet<TickSchedule | undefined>, now: number): Promise<void> {
-  let asked = 0;
-  for (const schedule of schedules) {
-    const next = schedule?.after(now);
-    if (next === undefined) continue;
-    schedule!.around(next);
-    if (++asked % SCHEDULES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
   }
 }
 

@@ -1,6 +1,16 @@
 import type { MissedNote } from './job-store.js';
 import { MAX_EARLY_MS } from './job-claims.js';
 import type { JobState } from './job-state.js';
+import type { Runtime } from '../../../kernel/holding/runtime.js';
+
+/** The first look comes within this time of the start, so that a fleet that starts at once does not ask at once. */
+export const FIRST_LOOK_MS = 1_000;
+/** The scheduler of an application that starts slowly comes later. After so many looks, a job is one that is disabled. */
+export const MAX_UNSCHEDULED = 30;
+/** After so many schedules, whose next ticks take some milliseconds to compute, the event loop has a turn. */
+const SCHEDULES_PER_TURN = 4;
+/** The first tick of an interval comes at a random moment of the first tenth of it, and within this time. */
+const FIRST_WITHIN = { part: 10, ms: 30_000 };
 
 /** When the ticks of a job are due. Times are in milliseconds since the Unix epoch. */
 export interface TickSchedule {
@@ -92,4 +102,36 @@ export function isDue(
   // The clock of this machine was far ahead, and was set back.
   const isUnlikely = last > wallNow + MAX_EARLY_MS;
   return unanswered !== undefined || now >= askAgainAt || next + job.graceMs < wallNow || isUnlikely;
+}
+
+/**
+ * Each process restarts the timer of an interval. If processes live shorter than that, none would ever run it. So its
+ * first tick comes as long after the last one of the fleet, and not in the first moments of the process.
+ */
+export function timeFirst(watched: Watched, { now, statedAt }: JobState, runtime: Runtime): void {
+  const { interval } = watched.job;
+  if (!interval || watched.isTimed || statedAt === undefined) return;
+  watched.isTimed = true;
+  const { clock, random } = runtime;
+  const { ms, fire } = interval;
+  const startMs = random.fraction() * Math.min(ms / FIRST_WITHIN.part, FIRST_WITHIN.ms);
+  const firesIn = Math.max(watched.since + startMs - clock.now(), statedAt + ms - now);
+  const timerFiresIn = watched.since + ms - clock.now();
+  let tries = 0;
+  const fireOnce = (): void => {
+    const isOver = runtime.closing.aborted || ++tries > MAX_UNSCHEDULED;
+    if (!isOver && !fire()) clock.setTimer(fireOnce, FIRST_LOOK_MS, { background: true });
+  };
+  if (firesIn < timerFiresIn) clock.setTimer(fireOnce, firesIn, { background: true });
+}
+
+/** Asks now for what the claims of the next ticks need. Then nothing is left to compute when many jobs are due at once. */
+export async function prepareTicks(schedules: ReadonlySet<TickSchedule | undefined>, now: number): Promise<void> {
+  let asked = 0;
+  for (const schedule of schedules) {
+    const next = schedule?.after(now);
+    if (next === undefined) continue;
+    schedule!.around(next);
+    if (++asked % SCHEDULES_PER_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
 }

@@ -3,9 +3,14 @@ import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import type { LockEvent } from '../../../kernel/events/events.js';
 import { inRootContext } from '../../../kernel/util/async-contexts.js';
 import type { Job } from '../nest/run-job.js';
-import { LAST_TICK_KEEP_MS } from '../core/job-claims.js';
+import { LAST_TICK_KEEP_MS, type Tick } from '../core/job-claims.js';
 import type { MemoryServer } from '../../../memory/memory-server.js';
 import type { TestFleet } from '../../../testing/fleet/test-fleet.js';
+import { RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
+import { createOwnerId } from '../../../kernel/store/ask.js';
+import type { LockOwner } from '../../../kernel/store/lock-store.js';
+import { SystemRandom } from '../../../kernel/util/clock.js';
+import { memoryStores } from '../../../memory/memory-lock-store.js';
 
 /** The reactions of a fleet's applications to a tick. */
 export interface FiredJob {
@@ -105,4 +110,41 @@ export function account({ redis, keys, clock }: MemoryServer, resource: string, 
   const key = keys.lastTick(resource);
   if (!(at > Number(redis.get(key) ?? 0))) return;
   redis.set(key, at, 'PX', Math.max(0, at - clock.wallNow()) + LAST_TICK_KEEP_MS);
+}
+
+/**
+ * Instances that no longer live began this tick: the next one that claims it reruns it. No lease has to end
+ * first.
+ *
+ * @param attempt which run the next one is
+ * @returns the status of the claim that was refused, if one was
+ */
+export async function crash(server: MemoryServer, tick: Tick, attempt: number): Promise<string | undefined> {
+  const { locks, jobs } = memoryStores({ instanceId: 'crashed', server });
+  const returned = { claim: { tick: tick.tick, to: 'returned', claimTtlMs: KEEP_MS } } as const;
+  const random = new SystemRandom();
+  try {
+    let owner: LockOwner | undefined;
+    // The last one gives back what the next one runs.
+    for (let begun = 1; begun <= attempt; begun++) {
+      const takeOver = begun === 1 ? 'nothing' : 'unfinished';
+      owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
+      const reply = await jobs.claim(tick, {
+        owner,
+        leaseMs: RUN_LEASE_MS,
+        claimTtlMs: KEEP_MS,
+        overlap: 'wait',
+        takeOver,
+      });
+      if (reply.status !== 'granted') {
+        if (reply.status === 'claimed') await jobs.end(owner, returned);
+        return reply.status;
+      }
+      await locks.release(owner);
+    }
+    await jobs.end(owner!, returned);
+    return undefined;
+  } finally {
+    await locks.close();
+  }
 }

@@ -1,5 +1,4 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
 import { checkResource, jobResource } from '../../../kernel/api/resource.js';
 import { atLeast, checked, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { nearest } from '../../../kernel/api/nearest.js';
@@ -11,22 +10,7 @@ import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/service-parts.js'
 import type { FleetPlace } from '../../../testing/fleet/test-fleet.js';
 import type { TestInstance } from '../../../testing/fleet/test-instance.js';
 import { TestKitError } from '../../../testing/fleet/test-kit-error.js';
-import {
-  account,
-  type Ending,
-  fire,
-  type FiredJob,
-  firedTicksOf,
-  KEEP_MS,
-  nextTick,
-  type WhySkipped,
-} from './firing.js';
-import { createOwnerId } from '../../../kernel/store/ask.js';
-import type { LockOwner } from '../../../kernel/store/lock-store.js';
-import type { Tick } from '../core/job-claims.js';
-import { SystemRandom } from '../../../kernel/util/clock.js';
-import { memoryStores } from '../../../memory/memory-lock-store.js';
-import type { MemoryServer } from '../../../memory/memory-server.js';
+import { account, type Ending, fire, type FiredJob, firedTicksOf, nextTick, type WhySkipped, crash } from './firing.js';
 
 /** A job, on one application. */
 interface JobHere {
@@ -272,40 +256,3 @@ export const RUN_JOB_OPTIONS = new OptionTable({
   attempt: atLeast(1, 'runs', 101).default(1),
   as: checked<string | Pick<INestApplicationContext, 'get'>>(),
 } satisfies OptionsOf<RunJobOptions>);
-
-/**
- * Instances that no longer live began this tick: the next one that claims it reruns it. No lease has to end
- * first.
- *
- * @param attempt which run the next one is
- * @returns the status of the claim that was refused, if one was
- */
-export async function crash(server: MemoryServer, tick: Tick, attempt: number): Promise<string | undefined> {
-  const { locks, jobs } = memoryStores({ instanceId: 'crashed', server });
-  const returned = { claim: { tick: tick.tick, to: 'returned', claimTtlMs: KEEP_MS } } as const;
-  const random = new SystemRandom();
-  try {
-    let owner: LockOwner | undefined;
-    // The last one gives back what the next one runs.
-    for (let begun = 1; begun <= attempt; begun++) {
-      const takeOver = begun === 1 ? 'nothing' : 'unfinished';
-      owner = { resource: tick.resource, id: createOwnerId(locks.clientId, random), mode: 'exclusive' };
-      const reply = await jobs.claim(tick, {
-        owner,
-        leaseMs: RUN_LEASE_MS,
-        claimTtlMs: KEEP_MS,
-        overlap: 'wait',
-        takeOver,
-      });
-      if (reply.status !== 'granted') {
-        if (reply.status === 'claimed') await jobs.end(owner, returned);
-        return reply.status;
-      }
-      await locks.release(owner);
-    }
-    await jobs.end(owner!, returned);
-    return undefined;
-  } finally {
-    await locks.close();
-  }
-}

@@ -1900,8 +1900,8 @@ function keepScript(KEYS: Value, ARGV: Value): Value {
       if (!/^[A-Z]+ /.test(reply)) {
         reply = `ERR ${reply}`;
       }
-      const isOfPlace = reply.includes('WRONGTYPE') || reply.includes('NOPERM') || reply.includes('The user executing');
-      if (!isOfPlace) {
+      const isOwn = reply.includes('WRONGTYPE') || reply.includes('NOPERM') || reply.includes('The user executing');
+      if (!isOwn) {
         return { err: reply };
       }
     }
@@ -2365,32 +2365,20 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
   return passedOn(releaseLock(KEYS[0], KEYS[1], ARGV[1] === undefined && KEYS[2], ARGV[0], text)[0]);
 }
 
-// renew.lua
-function renewScript(KEYS: Value, ARGV: Value): Value {
-  const text: Value = lua.tried(() => redis.get(KEYS[0]));
-  const known = `${ARGV[0]} `;
-  if (ARGV[2] !== '1' && typeof text === 'string' && text.slice(0, known.length) === known) {
-    const lease: Value = lua.match(text.slice(known.length), /^\d+ (\d+)/);
-    if (lease === ARGV[1] && redis.pttl(KEYS[0]) <= lua.number(lease)) {
-      return redis.pexpire(KEYS[0], lease);
-    }
-  }
-  if (text === undefined) {
-    return 0;
-  }
+// renew-exactly.lua
+function renewExactlyScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
 
   beginQueue();
 
   const leaseMs: Value = lua.number(ARGV[1]);
-  const isExact = ARGV[2] === '1';
-  const [owner, token, mode, about, depth]: Value = readHolder(KEYS[0], text);
+  const [owner, token, mode, about, depth]: Value = readHolder(KEYS[0]);
   if (owner === '') {
-    const expiry: Value = isExact && findMember(KEYS[0], ARGV[0])[2];
-    if (!lua.is(renewMember(KEYS[0], ARGV[0], leaseMs, isExact))) {
+    const [, , expiry]: Value = findMember(KEYS[0], ARGV[0]);
+    if (!lua.is(renewMember(KEYS[0], ARGV[0], leaseMs, true))) {
       return 0;
     }
-    if (lua.is(expiry) && now + Number(leaseMs) < expiry) {
+    if (now + Number(leaseMs) < expiry) {
       tellOfEnd(KEYS[0], KEYS[1], leaseMs);
     }
     return 1;
@@ -2399,11 +2387,70 @@ function renewScript(KEYS: Value, ARGV: Value): Value {
     return 0;
   }
   const holder: Value = { owner, token, mode, about, depth };
-  const ttl = renewHolder(KEYS[0], holder, leaseMs, isExact);
-  if (isExact && leaseMs < ttl) {
+  if (leaseMs < renewHolder(KEYS[0], holder, leaseMs, true)) {
     tellOfEnd(KEYS[0], KEYS[1], leaseMs);
   }
   return 1;
+}
+
+// renew.lua
+function renewScript(KEYS: Value, ARGV: Value): Value {
+  const replies: Value = [];
+  const texts: Value = [];
+  let areUsual: Value = true;
+  for (let lease = 1; lease <= ARGV.length / 2; lease++) {
+    const lockKey: Value = KEYS[lease - 1];
+    const owner: Value = ARGV[2 * lease - 2];
+    const leaseMs: Value = ARGV[2 * lease - 1];
+    const text: Value = lua.tried(() => redis.get(lockKey));
+    const known = `${owner} `;
+    const isUsual =
+      typeof text === 'string' &&
+      text.slice(0, known.length) === known &&
+      lua.match(text.slice(known.length), /^\d+ (\d+)/) === leaseMs;
+    if (isUsual && redis.pttl(lockKey) <= lua.number(leaseMs)) {
+      replies[lease - 1] = redis.pexpire(lockKey, leaseMs);
+    } else {
+      [replies[lease - 1], texts[lease - 1]] = [0, text];
+      areUsual = lua.is(areUsual) ? text === undefined : areUsual;
+    }
+  }
+  if (lua.is(areUsual)) {
+    return replies;
+  }
+  beginClock();
+
+  function renew(lockKey?: Value, owner?: Value, leaseMs?: Value, text?: Value): Value {
+    const [present, token, mode, about, depth]: Value = readHolder(lockKey, text);
+    if (present === '') {
+      return lua.is(renewMember(lockKey, owner, leaseMs)) ? 1 : 0;
+    }
+    if (present !== owner) {
+      return 0;
+    }
+    renewHolder(lockKey, { owner, token, mode, about, depth }, leaseMs);
+    return 1;
+  }
+  for (let lease = 1; lease <= ARGV.length / 2; lease++) {
+    if (texts[lease - 1] !== undefined) {
+      const lockKey: Value = KEYS[lease - 1];
+      const owner: Value = ARGV[2 * lease - 2];
+      const leaseMs: Value = lua.number(ARGV[2 * lease - 1]);
+      let [isDone, reply]: Value = lua.attempt(() => [renew(lockKey, owner, leaseMs, texts[lease - 1])]);
+      if (!isDone) {
+        reply = typeof reply === 'object' && lua.is(reply.err) ? reply.err : String(reply);
+        if (!/^[A-Z]+ /.test(reply)) {
+          reply = `ERR ${reply}`;
+        }
+        const isOwn = reply.includes('WRONGTYPE') || reply.includes('NOPERM') || reply.includes('The user executing');
+        if (!isOwn) {
+          return { err: reply };
+        }
+      }
+      replies[lease - 1] = reply;
+    }
+  }
+  return replies;
 }
 
 // resize.lua
@@ -2781,6 +2828,7 @@ const SCRIPTS = {
   readRoll: readRollScript,
   registerJob: registerJobScript,
   release: releaseScript,
+  renewExactly: renewExactlyScript,
   renew: renewScript,
   resize: resizeScript,
   retain: retainScript,

@@ -2,6 +2,7 @@ import { type Holder, type Holders, MAX_NAMED_HOLDERS, NO_HOLDERS, readLabel } f
 import { LOCK_MODES, type LockMode } from '../kernel/api/lock-options.js';
 import { mintedAt } from '../kernel/store/fencing-token.js';
 import { instanceOf } from '../kernel/store/ask.js';
+import type { LockStoreError } from '../kernel/store/store-error.js';
 import type { WatchReply } from '../kernel/store/watch-store.js';
 import type {
   AcquireReply,
@@ -84,9 +85,21 @@ class PlaceAnswer<Status extends string> implements QueuedPlace {
 export function readKeepReplies(reply: unknown, clientId: string): KeepReply[] {
   return (reply as (PlaceReply | 0 | string)[]).map((answer) => {
     if (answer === 0) return { status: 'ask' };
-    if (typeof answer === 'string') return toStoreError({ name: 'ReplyError', message: answer });
+    if (typeof answer === 'string') return ownError(answer);
     return new PlaceAnswer('kept', answer, clientId);
   });
+}
+
+/** Returns `false` for a lease that its owner does not have any more. */
+export function readRenewReplies(reply: unknown): (boolean | LockStoreError)[] {
+  return (reply as (number | string)[]).map((answer) =>
+    typeof answer === 'string' ? ownError(answer) : isOne(answer),
+  );
+}
+
+/** The error of one entry of several. */
+function ownError(message: string): LockStoreError {
+  return toStoreError({ name: 'ReplyError', message });
 }
 
 export function readRotateReply(reply: unknown, clientId: string): RotateReply {

@@ -15,7 +15,7 @@ import type { Watcher, WatchReply } from '../kernel/store/watch-store.js';
 import type { StoreProbe } from '../kernel/store/store-probe.js';
 import { RedisRollCalls } from './redis-roll-calls.js';
 import { type Keys, newestOf, waitersOf } from './keys.js';
-import { keepPlaces } from './keep-places.js';
+import { keepPlaces, Renewals } from './in-one-script.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
 import {
   ACQUIRE,
@@ -26,7 +26,7 @@ import {
   LOWER_PERMITS,
   RAISE_TOKEN,
   RELEASE,
-  RENEW,
+  RENEW_EXACTLY,
   RESIZE,
   RETAIN,
   ROTATE,
@@ -66,6 +66,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     deliveryUncertain: () => this.#listener?.deliveryUncertain?.(),
     reconnected: () => this.#listener?.reconnected(),
   };
+  readonly #renewals = new Renewals(this);
   // Made once, because nearly every command has such a reply.
   readonly #readAcquired = (reply: unknown): AcquireReply => readAcquireReply(reply, this.clientId);
   readonly #readRotated = (reply: unknown): RotateReply => readRotateReply(reply, this.clientId);
@@ -127,9 +128,10 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     return this.run(SET_DEPTH, [this.keys.lock(resource)], [id, depth, leaseMs], isOne);
   }
 
-  renew({ resource, id }: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
-    const lock = this.keys.lock(resource);
-    return this.run(RENEW, exactly ? [lock, waitersOf(lock)] : [lock], [id, leaseMs, exactly ? 1 : 0], isOne);
+  renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+    if (!exactly) return this.#renewals.add(owner, leaseMs);
+    const lock = this.keys.lock(owner.resource);
+    return this.run(RENEW_EXACTLY, [lock, waitersOf(lock)], [owner.id, leaseMs], isOne);
   }
 
   release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {

@@ -93,6 +93,16 @@ export const BROKEN_LOCKS: Readonly<Record<string, Parts>> = {
       }
     },
   },
+  'renews one lease of a turn, and answers for all': {
+    locks: class extends MemoryLockStore {
+      #first: Promise<boolean> | undefined;
+
+      override renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
+        this.#first ??= super.renew(owner, leaseMs, exactly).finally(() => (this.#first = undefined));
+        return this.#first;
+      }
+    },
+  },
   'mints the same token again': {
     locks: class extends MemoryLockStore {
       override async acquire(waiter: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {

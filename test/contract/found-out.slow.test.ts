@@ -12,6 +12,8 @@ const FOUND_BY: Readonly<Record<string, string>> = {
   'forgets the order of its queue':
     'a read/write lock > readers directly behind each other are granted together, and the writer behind them is not',
   'makes a lease shorter by a command that comes late': 'a lease > in exclusive mode, only the owner > renews',
+  'renews one lease of a turn, and answers for all':
+    'a lease > renews many leases of one turn of the event loop, each for itself',
   'mints the same token again':
     'a lease > acquire > mints a larger token for every lease of a resource, on every instance',
   'releases the lock of another owner': 'a read/write lock > a release that is sent again grants nothing twice',

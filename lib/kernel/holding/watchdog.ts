@@ -5,7 +5,7 @@ import type { LockEventOf } from '../events/events.js';
 import type { LockObservers } from '../events/observers.js';
 import type { Observation } from '../tracing/observation.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
-import type { LockStore } from '../store/lock-store.js';
+import { type LockStore, PER_STEP } from '../store/lock-store.js';
 import { syncLabel } from './labels.js';
 import type { LocalHolder, StoreLease } from './store-lease.js';
 
@@ -29,14 +29,19 @@ const MIN_CHECK_MS = 10;
 /** The interval between searches for the shortest lease: leases that have ended are not noticed at once. */
 const SCAN_EVERY_MS = 1_000;
 
-/** The maximum number of renewals in flight. More would delay every other command on the connection. */
-export const RENEWALS_AT_ONCE = 256;
 /** The pause before the next batch, in which replies and other commands get their turn. */
 const BATCH_PAUSE_MS = 1;
+/**
+ * A lease is renewed before it is due by up to this part of its length if that fills a batch. With half of the time
+ * between two renewals, leases of one length soon share batches, whenever they were granted.
+ */
+const ALONG = 1 / 6;
+/** The maximum number of leases that are visited to fill a batch. Some are not renewed. */
+const MAX_VISITED = 4 * PER_STEP;
 
 /**
- * Renews every lease of the process after a third of its length, and ends it at its deadline, with one timer for all.
- * Due renewals are sent in batches, each written as one pipeline. Late ones are ordered by deadline.
+ * Renews every lease of the process after a third of its length at the latest, and ends it at its deadline, with one
+ * timer for all. Due renewals are sent in batches, each as one step of the store. Late ones are ordered by deadline.
  */
 export class Watchdog {
   readonly #queue = new DueQueue<LocalHolder>();
@@ -172,24 +177,43 @@ export class Watchdog {
     }
     let heldLong: LocalHolder[] | undefined;
     let renewals = 0;
-    for (let holder = this.#late.first(); holder && renewals < RENEWALS_AT_ONCE; holder = this.#late.first()) {
+    for (let holder = this.#late.first(); holder && renewals < PER_STEP; holder = this.#late.first()) {
       this.#late.remove(holder);
       // This ends the lease when its deadline has passed.
       if (!holder.checkHeld()) continue;
-      if (holder.renewable && holder.storeLease.nextRenewalAt <= now) {
-        this.#renew(holder, now);
-        renewals++;
-      }
+      if (this.#renewIfDue(holder, now)) renewals++;
       if (holder.warnAt <= now) {
         holder.warned();
         (heldLong ??= []).push(holder);
       }
       this.#schedule(holder);
     }
+    if (renewals > 0) this.#renewAlong(now, PER_STEP - renewals);
     this.#findShortest(now);
     this.#arm();
     if (danger) this.observers.emit(danger);
     for (const holder of heldLong ?? []) this.#emitHeldLong(holder, now);
+  }
+
+  /** Fills a batch with leases that are due soon: they cost less with others than alone. */
+  #renewAlong(now: number, room: number): void {
+    const visited: LocalHolder[] = [];
+    for (let holder = this.#queue.first(); holder && room > 0; holder = this.#queue.first()) {
+      const earlyMs = ALONG * holder.storeLease.leaseMs;
+      if (holder.dueAt > now + earlyMs || visited.length === MAX_VISITED) break;
+      this.#queue.remove(holder);
+      if (!holder.checkHeld()) continue;
+      if (this.#renewIfDue(holder, now, earlyMs)) room--;
+      visited.push(holder);
+    }
+    for (const holder of visited) this.#schedule(holder);
+  }
+
+  /** @returns whether it was renewed */
+  #renewIfDue(holder: LocalHolder, now: number, earlyMs = 0): boolean {
+    if (!holder.renewable || holder.storeLease.nextRenewalAt > now + earlyMs) return false;
+    this.#renew(holder, now);
+    return true;
   }
 
   #emitHeldLong(holder: LocalHolder, now: number): void {

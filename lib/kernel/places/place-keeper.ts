@@ -2,7 +2,7 @@ import { failurePause, HEARTBEAT_MS } from './asking.js';
 import { type Batch, type Group, keepPeriodMs, Place, type QueuedWaiter, takeDue, timeoutOf } from './place.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import type { MessageHealth } from '../store/message-health.js';
-import { type KeepReply, KEPT_AT_ONCE, type LockStore } from '../store/lock-store.js';
+import { type KeepReply, PER_STEP, type LockStore } from '../store/lock-store.js';
 import { type Alarms, alarmThat, DueQueue } from '../util/alarms.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { type Clock, jitter, type Random } from '../util/clock.js';
@@ -10,7 +10,7 @@ import { type Clock, jitter, type Random } from '../util/clock.js';
 /** The maximum number of commands of a group in flight. The next one is sent when one of them is answered. */
 const MAX_GROUP = 4;
 /** The maximum number of places in the commands of all groups in flight. */
-const MAX_UNDER_WAY = MAX_GROUP * KEPT_AT_ONCE;
+const MAX_UNDER_WAY = MAX_GROUP * PER_STEP;
 /** A command that is not answered by then holds up its own group only. Another group may have another server. */
 const SLOW_MS = 100;
 /** Once messages may be lost, every place is kept within this time. */

@@ -1,5 +1,5 @@
 import type { AttemptLog } from './asking.js';
-import { KEPT_AT_ONCE, type LockOwner, type QueuedPlace } from '../store/lock-store.js';
+import { PER_STEP, type LockOwner, type QueuedPlace } from '../store/lock-store.js';
 import type { Alarm, Due, DueQueue } from '../util/alarms.js';
 
 /** Even with a long lease, a place is kept this often: that finds changes without a message, such as a deleted key. */
@@ -90,7 +90,7 @@ function periodOf({ waiter }: Place): number {
  */
 export function takeDue(places: DueQueue<Place>, now: number, isAwake: boolean): Place[] {
   const taken: Place[] = [];
-  for (let place = places.first(); place && taken.length < KEPT_AT_ONCE; place = places.first()) {
+  for (let place = places.first(); place && taken.length < PER_STEP; place = places.first()) {
     const early = taken.length > 0 ? ALONG * periodOf(place) : isAwake ? SOON * place.pauseMs : 0;
     if (place.dueAt > now + early) break;
     places.remove(place);

@@ -83,8 +83,8 @@ export type KeepReply =
   | { readonly status: 'ask' }
   | LockStoreError;
 
-/** The maximum number of places that one step of a store keeps. */
-export const KEPT_AT_ONCE = 64;
+/** The maximum number of places that one step of a store keeps, and of leases that it renews. */
+export const PER_STEP = 64;
 
 export interface ModeConflict {
   readonly mode: LockMode;
@@ -186,7 +186,8 @@ export interface LockStore extends WatchStore {
    */
   setDepth(owner: LockOwner, depth: number, leaseMs: number): Promise<boolean>;
   /**
-   * Renews the lease. It never gets shorter, unless `exactly` is set.
+   * Renews the lease. It never gets shorter, unless `exactly` is set. Otherwise the renewals of one turn of the event
+   * loop share a step, up to 64 with one fence; an error of one of them does not concern the others.
    *
    * @returns false if the owner no longer holds it; then nothing was changed
    */

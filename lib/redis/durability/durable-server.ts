@@ -52,7 +52,8 @@ class DurableServer extends ServerConnection {
     fail: (error: unknown) => Promise<T>,
   ): Promise<T> {
     const client = this.ready();
-    return this.#order.run(call.keys[0]!, (executed) =>
+    const locks = call.durable?.ofSeveral ? call.keys : [call.keys[0]!];
+    return this.#order.run(locks, (executed) =>
       call.durable ? this.#pool.run(call, scripts, fail, executed) : scripts.send(client, call, fail),
     );
   }
@@ -81,8 +82,8 @@ export function openServer(
 }
 
 /**
- * Keeps the commands for one key in order, although they use different connections. A command is sent when the one
- * before it was executed, or will never be.
+ * Keeps the commands for one key in order, although they use different connections. A command is sent when those before
+ * it were executed, or will never be.
  */
 export class KeyOrder {
   readonly #last = new Map<string, Deferred<void>>();
@@ -92,15 +93,15 @@ export class KeyOrder {
   }
 
   /** @param send gets a function to call when the command was executed, if that is before it is settled */
-  run<T>(key: string, send: (executed: () => void) => Promise<T>): Promise<T> {
-    const before = this.#last.get(key);
+  run<T>(keys: readonly string[], send: (executed: () => void) => Promise<T>): Promise<T> {
+    const before = keys.flatMap((key) => this.#last.get(key)?.promise ?? []);
     const own = new Deferred<void>();
     const executed = (): void => {
-      if (this.#last.get(key) === own) this.#last.delete(key);
+      for (const key of keys) if (this.#last.get(key) === own) this.#last.delete(key);
       own.resolve();
     };
-    this.#last.set(key, own);
-    const result = before ? before.promise.then(() => send(executed)) : send(executed);
+    for (const key of keys) this.#last.set(key, own);
+    const result = before.length > 0 ? Promise.all(before).then(() => send(executed)) : send(executed);
     result.then(executed, executed);
     return result;
   }

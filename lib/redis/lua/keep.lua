@@ -97,13 +97,7 @@ for place = 1, (#ARGV - 1) / 3 do
   local lock, first = 2 * place - 1, 3 * place - 1
   local isDone, reply = pcall(keep, KEYS[lock], KEYS[lock + 1], ARGV[first], ARGV[first + 1], ARGV[first + 2])
   if not isDone then
-    -- A text in some versions; before Redis 7, it begins with the line of the script.
-    reply = type(reply) == 'table' and reply.err or tostring(reply)
-    if not string.find(reply, '^%u+ ') then reply = 'ERR ' .. reply end
-    -- What else goes wrong concerns the server, such as READONLY.
-    local isOfPlace = string.find(reply, 'WRONGTYPE', 1, true) or string.find(reply, 'NOPERM', 1, true)
-      or string.find(reply, 'The user executing', 1, true)
-    if not isOfPlace then return { err = reply } end
+    -- @inline own-error
   end
   replies[#replies + 1] = reply
 end

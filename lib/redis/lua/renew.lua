@@ -1,39 +1,50 @@
--- Restarts the lease.
+-- Restarts leases. None gets shorter, because a late command must not cut what was extended since.
 --
--- KEYS   1  lock
---        2  queue: only if a lease may be shortened
--- ARGV   1  owner
---        2  lease in milliseconds
---        3  '1' to shorten a lease that has longer to run
--- Reply  1: renewed
---        0: not the owner; nothing was changed
+-- KEYS   of each lease: lock
+-- ARGV   of each lease: owner, lease in milliseconds
+-- Reply  of each lease, in their order, one of these:
+--          1: renewed
+--          0: not the owner; nothing was changed
+--          the error of Redis as a text: it concerns this lease alone. The others are renewed all the same
 
 -- An exclusive lock of this owner, renewed as before: nearly always, and no members whose time would have to be known.
-local text, known = redis.pcall('GET', KEYS[1]), ARGV[1] .. ' '
-if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #known) == known then
-  local lease = string.match(text, '^%d+ (%d+)', #known + 1)
-  if lease == ARGV[2] and redis.call('PTTL', KEYS[1]) <= tonumber(lease) then return redis.call('PEXPIRE', KEYS[1], lease) end
+local replies, texts, areUsual = {}, {}, true
+for lease = 1, #ARGV / 2 do
+  -- By the arguments: on a cluster there is one more key.
+  local lockKey, owner, leaseMs = KEYS[lease], ARGV[2 * lease - 1], ARGV[2 * lease]
+  local text, known = redis.pcall('GET', lockKey), owner .. ' '
+  local isUsual = type(text) == 'string' and string.sub(text, 1, #known) == known
+    and string.match(text, '^%d+ (%d+)', #known + 1) == leaseMs
+  if isUsual and redis.call('PTTL', lockKey) <= tonumber(leaseMs) then
+    replies[lease] = redis.call('PEXPIRE', lockKey, leaseMs)
+  else
+    replies[lease], texts[lease] = 0, text
+    areUsual = areUsual and not text
+  end
 end
-if not text then return 0 end
+if areUsual then return replies end
 
 -- @include clock
 -- @include holder
 -- @include holder-renewal
--- @include members
--- @include member
 -- @include renewal
--- @include shortened
 
-local leaseMs, isExact = tonumber(ARGV[2]), ARGV[3] == '1'
-local owner, token, mode, about, depth = readHolder(KEYS[1], text)
-if owner == '' then
-  local expiry = isExact and select(3, findMember(KEYS[1], ARGV[1]))
-  if not renewMember(KEYS[1], ARGV[1], leaseMs, isExact) then return 0 end
-  if expiry and now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
+local function renew(lockKey, owner, leaseMs, text)
+  local present, token, mode, about, depth = readHolder(lockKey, text)
+  if present == '' then return renewMember(lockKey, owner, leaseMs) and 1 or 0 end
+  if present ~= owner then return 0 end
+  renewHolder(lockKey, { owner = owner, token = token, mode = mode, about = about, depth = depth }, leaseMs)
   return 1
 end
-if owner ~= ARGV[1] then return 0 end
-local holder = { owner = owner, token = token, mode = mode, about = about, depth = depth }
-local ttl = renewHolder(KEYS[1], holder, leaseMs, isExact)
-if isExact and leaseMs < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
-return 1
+
+for lease = 1, #ARGV / 2 do
+  if texts[lease] then
+    local lockKey, owner, leaseMs = KEYS[lease], ARGV[2 * lease - 1], tonumber(ARGV[2 * lease])
+    local isDone, reply = pcall(renew, lockKey, owner, leaseMs, texts[lease])
+    if not isDone then
+      -- @inline own-error
+    end
+    replies[lease] = reply
+  end
+end
+return replies

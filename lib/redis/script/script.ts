@@ -25,6 +25,8 @@ export interface ScriptFlags<T> extends Pick<Script, 'frees' | 'sentAs'> {
 }
 
 export interface DurableOutcome<T> {
+  /** Each of its keys is a lock. @default the first key is the only one */
+  readonly ofSeveral?: boolean;
   readonly isNeeded: (value: T) => boolean;
   /**
    * The value if too few replicas have it. Without this function the command is rejected as one whose effect may or may

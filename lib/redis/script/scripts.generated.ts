@@ -1485,10 +1485,9 @@ for place = 1, (#ARGV - 1) / 3 do
     -- A text in some versions; before Redis 7, it begins with the line of the script.
     reply = type(reply) == 'table' and reply.err or tostring(reply)
     if not string.find(reply, '^%u+ ') then reply = 'ERR ' .. reply end
-    -- What else goes wrong concerns the server, such as READONLY.
-    local isOfPlace = string.find(reply, 'WRONGTYPE', 1, true) or string.find(reply, 'NOPERM', 1, true)
+    local isOwn = string.find(reply, 'WRONGTYPE', 1, true) or string.find(reply, 'NOPERM', 1, true)
       or string.find(reply, 'The user executing', 1, true)
-    if not isOfPlace then return { err = reply } end
+    if not isOwn then return { err = reply } end
   end
   replies[#replies + 1] = reply
 end
@@ -1914,17 +1913,6 @@ end
 // redis/lua/release.lua
 const releaseScript3 = `return passedOn((releaseLock(KEYS[1], KEYS[2], not ARGV[2] and KEYS[3], ARGV[1], text)))`;
 
-// redis/lua/renew.lua
-const renewScript = `
--- An exclusive lock of this owner, renewed as before: nearly always, and no members whose time would have to be known.
-local text, known = redis.pcall('GET', KEYS[1]), ARGV[1] .. ' '
-if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #known) == known then
-  local lease = string.match(text, '^%d+ (%d+)', #known + 1)
-  if lease == ARGV[2] and redis.call('PTTL', KEYS[1]) <= tonumber(lease) then return redis.call('PEXPIRE', KEYS[1], lease) end
-end
-if not text then return 0 end
-`;
-
 // redis/lua/include/shortened.lua
 const shortened = `
 local function tellOfEnd(lockKey, queueKey, ends)
@@ -1951,21 +1939,68 @@ local function tellOfEnd(lockKey, queueKey, ends)
 end
 `;
 
-// redis/lua/renew.lua
-const renewScript2 = `
-local leaseMs, isExact = tonumber(ARGV[2]), ARGV[3] == '1'
-local owner, token, mode, about, depth = readHolder(KEYS[1], text)
+// redis/lua/renew-exactly.lua
+const renewExactlyScript = `
+local leaseMs = tonumber(ARGV[2])
+local owner, token, mode, about, depth = readHolder(KEYS[1])
 if owner == '' then
-  local expiry = isExact and select(3, findMember(KEYS[1], ARGV[1]))
-  if not renewMember(KEYS[1], ARGV[1], leaseMs, isExact) then return 0 end
-  if expiry and now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
+  local _, _, expiry = findMember(KEYS[1], ARGV[1])
+  if not renewMember(KEYS[1], ARGV[1], leaseMs, true) then return 0 end
+  if now + leaseMs < expiry then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
   return 1
 end
 if owner ~= ARGV[1] then return 0 end
 local holder = { owner = owner, token = token, mode = mode, about = about, depth = depth }
-local ttl = renewHolder(KEYS[1], holder, leaseMs, isExact)
-if isExact and leaseMs < ttl then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
+if leaseMs < renewHolder(KEYS[1], holder, leaseMs, true) then tellOfEnd(KEYS[1], KEYS[2], leaseMs) end
 return 1
+`;
+
+// redis/lua/renew.lua
+const renewScript = `
+-- An exclusive lock of this owner, renewed as before: nearly always, and no members whose time would have to be known.
+local replies, texts, areUsual = {}, {}, true
+for lease = 1, #ARGV / 2 do
+  -- By the arguments: on a cluster there is one more key.
+  local lockKey, owner, leaseMs = KEYS[lease], ARGV[2 * lease - 1], ARGV[2 * lease]
+  local text, known = redis.pcall('GET', lockKey), owner .. ' '
+  local isUsual = type(text) == 'string' and string.sub(text, 1, #known) == known
+    and string.match(text, '^%d+ (%d+)', #known + 1) == leaseMs
+  if isUsual and redis.call('PTTL', lockKey) <= tonumber(leaseMs) then
+    replies[lease] = redis.call('PEXPIRE', lockKey, leaseMs)
+  else
+    replies[lease], texts[lease] = 0, text
+    areUsual = areUsual and not text
+  end
+end
+if areUsual then return replies end
+`;
+
+// redis/lua/renew.lua
+const renewScript2 = `
+local function renew(lockKey, owner, leaseMs, text)
+  local present, token, mode, about, depth = readHolder(lockKey, text)
+  if present == '' then return renewMember(lockKey, owner, leaseMs) and 1 or 0 end
+  if present ~= owner then return 0 end
+  renewHolder(lockKey, { owner = owner, token = token, mode = mode, about = about, depth = depth }, leaseMs)
+  return 1
+end
+
+for lease = 1, #ARGV / 2 do
+  if texts[lease] then
+    local lockKey, owner, leaseMs = KEYS[lease], ARGV[2 * lease - 1], tonumber(ARGV[2 * lease])
+    local isDone, reply = pcall(renew, lockKey, owner, leaseMs, texts[lease])
+    if not isDone then
+      -- A text in some versions; before Redis 7, it begins with the line of the script.
+      reply = type(reply) == 'table' and reply.err or tostring(reply)
+      if not string.find(reply, '^%u+ ') then reply = 'ERR ' .. reply end
+      local isOwn = string.find(reply, 'WRONGTYPE', 1, true) or string.find(reply, 'NOPERM', 1, true)
+        or string.find(reply, 'The user executing', 1, true)
+      if not isOwn then return { err = reply } end
+    end
+    replies[lease] = reply
+  end
+end
+return replies
 `;
 
 // redis/lua/resize.lua
@@ -2262,7 +2297,8 @@ export const SCRIPT_TEXTS = {
   readRoll: [readRollScript].join('\n'),
   registerJob: [clock, jobRecord, jobInstances, registerJobScript].join('\n'),
   release: [releaseScript, clock, releaseScript2, fence, take, holder, members, admission, queue, granting, releasing, passedOn, releaseScript3].join('\n'),
-  renew: [renewScript, clock, holder, holderRenewal, members, member, renewal, queue, shortened, renewScript2].join('\n'),
+  renewExactly: [clock, holder, holderRenewal, members, member, renewal, queue, shortened, renewExactlyScript].join('\n'),
+  renew: [renewScript, clock, holder, holderRenewal, members, member, renewal, renewScript2].join('\n'),
   resize: [clock, fence, take, holder, members, admission, queue, granting, passedOn, anyLock, resizing, resizeScript].join('\n'),
   retain: [clock, fence, take, holder, members, admission, queue, granting, releasing, passedOn, member, holderRenewal, retainScript].join('\n'),
   rotate: [clock, queue, joining, rotateScript, fence, take, holder, members, admission, granting, releasing, lease, holderRenewal, anyLock, member, renewal, resizing, acquiring, rotateScript2].join('\n'),

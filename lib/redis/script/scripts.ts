@@ -1,4 +1,5 @@
 import type { AcquireReply, RotateReply } from '../../kernel/store/lock-store.js';
+import type { LockStoreError } from '../../kernel/store/store-error.js';
 import type { TickReply } from '../../features/jobs/core/job-claims.js';
 import type { ClaimedResult } from '../../features/once/core/result-store.js';
 import { defineScript, type DurableOutcome } from './script.js';
@@ -31,7 +32,14 @@ export const ROTATE = defineScript<RotateReply>('rotate', {
 
 export const DOWNGRADE = defineScript<boolean>('downgrade', { frees: true, durable: IF_DONE });
 export const RAISE_TOKEN = defineScript('raiseToken', { durable: IF_DONE });
-export const RENEW = defineScript('renew', { durable: IF_DONE });
+export const RENEW = defineScript<readonly (boolean | LockStoreError)[]>('renew', {
+  durable: {
+    ofSeveral: true,
+    isNeeded: (replies) => replies.includes(true),
+    otherwise: (replies, error) => replies.map((reply) => (reply === true ? error : reply)),
+  },
+});
+export const RENEW_EXACTLY = defineScript('renewExactly', { durable: IF_DONE });
 export const RESIZE = defineScript<boolean>('resize', { frees: true, durable: IF_DONE });
 export const SET_DEPTH = defineScript('setDepth', { durable: IF_DONE });
 

@@ -9,10 +9,12 @@ import {
   assertExcludes,
   assertMatches,
 } from '../asserts.js';
+import { PER_STEP } from '../../../lib/kernel/store/lock-store.js';
 import {
   assertGrowing,
   assertSameToken,
   enqueue,
+  everyMode,
   LONG_MS,
   newOwner,
   PATIENT,
@@ -192,6 +194,21 @@ export function describeLeases(suite: Suite<Base>, features: StoreFeatures): voi
       });
     });
   }
+
+  it.onEveryServer('renews many leases of one turn of the event loop, each for itself', async ({ first, second }) => {
+    const own = everyMode(features).map((wish) => ({ ...newOwner(first, `own:${wish.mode}`), ...wish }));
+    for (let i = own.length; i <= PER_STEP; i++) own.push(newOwner(first, `own:${i}`));
+    for (const owner of own) await take(first, owner, LONG_MS);
+    await take(second, newOwner(second, 'foreign'), LONG_MS);
+    const asked = [own[0]!, newOwner(first, 'foreign'), own[1]!, newOwner(first, 'foreign'), ...own.slice(2)];
+    const replies = await Promise.all(asked.map((owner) => first.renew(owner, 2 * LONG_MS)));
+    assertEquals(
+      replies,
+      asked.map((owner) => own.includes(owner)),
+    );
+    for (const { resource } of own) assertAbove((await first.inspect(resource)).holders[0]!.ttlMs, LONG_MS);
+    assertAtMost((await first.inspect('foreign')).ttlMs, LONG_MS);
+  });
 
   for (const mode of ACQUIRE_MODES) {
     describe(`raiseToken in ${mode} mode`, () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { KEPT_AT_ONCE, type KeepReply, type LockOwner } from '../../../lib/kernel/store/lock-store.js';
+import { PER_STEP, type KeepReply, type LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertEquals, assertMatches } from '../asserts.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
@@ -299,27 +299,24 @@ export function describeKeeping(suite: QueueSuite, features: StoreFeatures): voi
     });
   }
 
-  it.onEveryServer(
-    `are answered in the order of the question, ${KEPT_AT_ONCE} at once`,
-    async ({ world, holder, a }) => {
-      const owner = await world.held();
-      const waiters = Array.from({ length: KEPT_AT_ONCE }, () => newOwner(a.store, 'stock'));
-      for (const waiter of waiters) await enqueue(a.store, waiter, { leaseMs: 2 * LONG_MS });
-      const withdrawn = waiters.filter((_, index) => index % 3 === 1);
-      for (const waiter of withdrawn) await a.store.release(waiter);
-      const asked = waiters.map((waiter) => ({ waiter, leaseMs: LONG_MS }));
-      const replies = await a.store.keepPlaces!(asked.reverse(), 7);
-      assert.equal(replies.length, KEPT_AT_ONCE);
-      for (const [index, { waiter }] of asked.entries()) {
-        const place = waiters.filter((other) => !withdrawn.includes(other)).indexOf(waiter) + 1;
-        const expected = place > 0 ? { status: 'kept', place } : { status: 'ask' };
-        assertMatches(replies[index], expected);
-      }
-      for (const { placeMs } of (await holder.inspect('stock')).waiters) assertAtMost(placeMs, LONG_MS);
-      await holder.release(owner);
-      assertMatches(await a.grants.next(), { owner: waiters[0]!.id, sentAt: 7 });
-    },
-  );
+  it.onEveryServer(`are answered in the order of the question, ${PER_STEP} at once`, async ({ world, holder, a }) => {
+    const owner = await world.held();
+    const waiters = Array.from({ length: PER_STEP }, () => newOwner(a.store, 'stock'));
+    for (const waiter of waiters) await enqueue(a.store, waiter, { leaseMs: 2 * LONG_MS });
+    const withdrawn = waiters.filter((_, index) => index % 3 === 1);
+    for (const waiter of withdrawn) await a.store.release(waiter);
+    const asked = waiters.map((waiter) => ({ waiter, leaseMs: LONG_MS }));
+    const replies = await a.store.keepPlaces!(asked.reverse(), 7);
+    assert.equal(replies.length, PER_STEP);
+    for (const [index, { waiter }] of asked.entries()) {
+      const place = waiters.filter((other) => !withdrawn.includes(other)).indexOf(waiter) + 1;
+      const expected = place > 0 ? { status: 'kept', place } : { status: 'ask' };
+      assertMatches(replies[index], expected);
+    }
+    for (const { placeMs } of (await holder.inspect('stock')).waiters) assertAtMost(placeMs, LONG_MS);
+    await holder.release(owner);
+    assertMatches(await a.grants.next(), { owner: waiters[0]!.id, sentAt: 7 });
+  });
 
   it.onEveryServer('of several resources are kept in one step, each for itself', async ({ world, a }) => {
     const first = 'stock';

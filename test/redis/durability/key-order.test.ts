@@ -8,8 +8,8 @@ describe('commands that leave by different connections', () => {
   const commands = new Map<string, { executed: () => void; answer: Deferred<string> }>();
   beforeEach(() => sent.splice(0));
 
-  const send = (key: string, name: string): Promise<string> =>
-    order.run(key, (executed) => {
+  const send = (keys: string, name: string): Promise<string> =>
+    order.run(keys.split(' '), (executed) => {
       const answer = new Deferred<string>();
       commands.set(name, { executed, answer });
       sent.push(name);
@@ -33,10 +33,29 @@ describe('commands that leave by different connections', () => {
     expect(sent).toEqual(['first', 'second']);
     commands.get('second')!.answer.reject(new Error('the connection broke'));
     expect((await rejection(answers[1]!)).message).toBe('the connection broke');
+    await microtasks();
     expect(sent).toEqual(['first', 'second', 'third']);
     commands.get('first')!.answer.resolve('one');
     commands.get('third')!.answer.resolve('three');
     expect(await Promise.all([answers[0], answers[2]])).toEqual(['one', 'three']);
+  });
+
+  it('wait for those before of each of their keys, if they have several', async () => {
+    void send('a', 'of a');
+    void send('b', 'of b');
+    void send('a b', 'of both');
+    void send('b', 'after both');
+    commands.get('of a')!.executed();
+    await microtasks();
+    expect(sent).toEqual(['of a', 'of b']);
+    commands.get('of b')!.executed();
+    await microtasks();
+    expect(sent).toEqual(['of a', 'of b', 'of both']);
+    commands.get('of both')!.executed();
+    await microtasks();
+    expect(sent).toEqual(['of a', 'of b', 'of both', 'after both']);
+    for (const { answer } of commands.values()) answer.resolve('');
+    await microtasks();
   });
 
   it('leave nothing behind', () => {

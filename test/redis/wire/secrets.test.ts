@@ -107,7 +107,7 @@ describe('no event, no channel of ioredis, no debug output and no error has what
     it('is not in the error of a command that it does not know', async () => {
       const client = new Redis(redis().url);
       const owner = 'shop-3/Ab12/the-secret-half';
-      const call = { script: RENEW, keys: ['l'], args: [owner, 1_000, 0], read: (reply: unknown) => reply };
+      const call = { script: RENEW, keys: ['l'], args: [owner, 1_000], read: (reply: unknown) => reply };
       const errors: unknown[] = [];
       await new ScriptRunner().send<unknown>(client, call, async (error) => errors.push(error));
       expect(errors).toMatchObject([{ message: expect.stringMatching(/^ERR unknown command/) }]);

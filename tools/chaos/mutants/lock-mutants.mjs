@@ -30,11 +30,13 @@ export const LOCK_MUTANTS = [
     name: 'renewal-takes-over',
     what: 'a renewal does not look whose the lock is, and writes its own owner into it',
     file: SCRIPTS,
-    find: "if ARGV[3] ~= '1' and type(text) == 'string' and string.sub(text, 1, #known) == known then",
+    find: "local isUsual = type(text) == 'string' and string.sub(text, 1, #known) == known",
     replace:
-      "if ARGV[3] ~= '1' and type(text) == 'string' then\n" +
-      "  text = ARGV[1] .. string.match(text, ' %d+ %d+.*$')\n" +
-      "  redis.call('SET', KEYS[1], text, 'KEEPTTL')",
+      "if type(text) == 'string' then\n" +
+      "  text = owner .. string.match(text, ' %d+ %d+.*$')\n" +
+      "  redis.call('SET', lockKey, text, 'KEEPTTL')\n" +
+      'end\n' +
+      "local isUsual = type(text) == 'string' and string.sub(text, 1, #known) == known",
     scenario: 'cut off',
     caughtBy: ['exclusion'],
   },

@@ -45,6 +45,7 @@ describe('a neighbour writes anything into the keys of the locks', () => {
       'RELEASE',
       'ROTATE',
       'RENEW',
+      'RENEW_EXACTLY',
       'WATCH',
       'RETAIN',
       'RESIZE',

@@ -155,7 +155,15 @@ export class HostileKeys {
       case 'WATCH':
         return [lock, ['w/1/secret', 7, this.any([0, 1_000])]];
       case 'RENEW':
-        return [[LOCK], [owner, lease, this.any([0, 1])]];
+        return [
+          [LOCK, LOCK],
+          [owner, lease, other, lease],
+        ];
+      case 'RENEW_EXACTLY':
+        return [
+          [LOCK, QUEUE],
+          [owner, lease],
+        ];
       case 'SET_DEPTH':
         return [[LOCK], [owner, 2, lease]];
       case 'LABEL':

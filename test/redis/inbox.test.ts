@@ -1,9 +1,16 @@
 import fc from 'fast-check';
 import type { PushedGrant } from '../../lib/kernel/store/message-health.js';
+import { LockStoreError } from '../../lib/kernel/store/store-error.js';
+import type { Random } from '../../lib/kernel/util/clock.js';
+import type { LockServer } from '../../lib/redis/connection/connection.js';
+import type { ServerConnection } from '../../lib/redis/connection/server-connection.js';
 import { sealOf } from '../../lib/redis/grant-seal.js';
+import { InboxProbes } from '../../lib/redis/inbox-probes.js';
 import { readMessage } from '../../lib/redis/inbox.js';
 import { encodeResource } from '../../lib/redis/keys.js';
+import type { ScriptCall } from '../../lib/redis/script/script.js';
 import { runs } from '../support/simulation/runs.js';
+import { FakeClock, settle } from '../support/world/fake-clock.js';
 
 /** Names that are made to look like another message. */
 const hostile = fc.oneof(
@@ -101,5 +108,477 @@ describe('a message in the inbox', () => {
     `${SEAL} 1 2 ${'x'.repeat(2_000)}`,
   ])('that is none of ours says nothing: %j', (message) => {
     expect(readMessage(message)).toBeUndefined();
+  });
+});
+
+/**
+ * Fates of a probe. `loses`: it gets a reply, but its message is lost. `is read late`: the replies to two probes are
+ * read before their messages, which have arrived. `is slow`: the message arrives 0.7 s after the reply.
+ */
+type Way = 'delivers' | 'loses' | 'is slow' | 'is read late' | 'says nothing' | 'knows no listener' | LockStoreError;
+
+/** The probes of one instance, on simulated servers. */
+class ProbedInbox {
+  readonly clock = new FakeClock();
+  readonly servers: { readonly connection: ServerConnection; way: Way }[];
+  /** The messages sent, with their time and server. */
+  readonly sent: { readonly at: number; readonly server: number; readonly text: string }[] = [];
+  /** The events of the connection, and the calls of the listener. */
+  readonly log: string[] = [];
+  readonly probes: InboxProbes;
+  isOpen = true;
+  mayLoseMessages = false;
+  /** The position of the jitter between its bounds. */
+  chance = 0.5;
+  #unanswered: (() => void)[] = [];
+  #unread: string[] = [];
+  #ids = 0;
+
+  constructor(count = 1, isCluster = false) {
+    const isConnected = true;
+    this.servers = Array.from({ length: count }, () => {
+      return { connection: { isConnected } as ServerConnection, way: 'delivers' };
+    });
+    const random: Random = { fraction: () => this.chance, id: () => String(this.#ids++).padStart(22, 'x') };
+    const mayLoseMessages = (): boolean => this.mayLoseMessages;
+    this.probes = new InboxProbes({
+      connection: {
+        isCluster,
+        get mayLoseMessages() {
+          return mayLoseMessages();
+        },
+        serverInTurn: (turn): LockServer => ({ server: this.servers[turn % count]!.connection, slot: turn % count }),
+        replaceSubscriber: () => this.#replaced(),
+        route: <T>(call: ScriptCall<T>) => this.#route(call),
+      },
+      channel: 'inbox',
+      keyAt: (slot) => `key:${slot}`,
+      isOpen: () => this.isOpen,
+      deliveryUncertain: () => this.log.push('deliveryUncertain'),
+      clock: this.clock,
+      random,
+    });
+    this.probes.opened();
+  }
+
+  get way(): Way {
+    return this.servers[0]!.way;
+  }
+
+  set way(way: Way) {
+    this.servers[0]!.way = way;
+  }
+
+  /** In small steps: what comes back is read between them. */
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 25) {
+      await this.clock.advance(Math.min(left, 25));
+      for (let turn = 0; turn < 4; turn++) await settle();
+    }
+  }
+
+  /** Until the next probe was sent and judged. */
+  async untilSent(count = 1): Promise<void> {
+    const until = this.sent.length + count;
+    for (let step = 0; this.sent.length < until; step++) {
+      if (step > 4_000) throw new Error('no probe was sent');
+      await this.pass(25);
+    }
+  }
+
+  /** The servers that said nothing answer now, in their present way. */
+  async answer(): Promise<void> {
+    for (const answer of this.#unanswered.splice(0)) answer();
+    for (let turn = 0; turn < 4; turn++) await settle();
+  }
+
+  async #route<T>({ keys, args, read }: ScriptCall<T>): Promise<T> {
+    const server = Number(keys[0]!.split(':')[1]);
+    const text = String(args[1]);
+    this.sent.push({ at: this.clock.now(), server, text });
+    const { way } = this.servers[server]!;
+    if (way instanceof LockStoreError) throw way;
+    if (way === 'says nothing') {
+      await new Promise<void>((resolve) => this.#unanswered.push(resolve));
+      if (this.servers[server]!.way instanceof LockStoreError) throw this.servers[server]!.way;
+    }
+    if (way === 'is slow') this.clock.setTimer(() => this.probes.arrived(text), 700);
+    else if (way === 'is read late') this.#readLate(text);
+    else if (this.servers[server]!.way !== 'loses') this.probes.arrived(text);
+    return read(way === 'knows no listener' ? 0 : 1);
+  }
+
+  #readLate(text: string): void {
+    this.#unread.push(text);
+    if (this.#unread.length === 2)
+      setImmediate(() => this.#unread.splice(0).forEach((each) => this.probes.arrived(each)));
+  }
+
+  #replaced(): void {
+    this.log.push('replaced');
+    this.isOpen = false;
+    this.probes.closed();
+    this.isOpen = true;
+    this.probes.opened();
+  }
+}
+
+const REFUSED = new LockStoreError('refused', "NOPERM The user executing the script can't publish to the channel");
+const BUSY = new LockStoreError('notExecuted', 'BUSY Redis is busy running a script');
+const BROKEN = new LockStoreError('unknown', 'the connection broke before the reply');
+
+describe('probes of the inbox', () => {
+  it('are sent every 1.4 to 1.75 s while a waiter relies on messages, and prove that they arrive', async () => {
+    const inbox = new ProbedInbox();
+    expect(inbox.probes.trustedForMs).toBe(Infinity);
+    inbox.probes.setNeeded(true);
+    await inbox.pass(60_000);
+    expect(inbox.sent.length).toBeGreaterThan(60 / 1.75);
+    expect(inbox.sent.length).toBeLessThanOrEqual(1 + 60 / 1.4);
+    expect(new Set(inbox.sent.map(({ text }) => text)).size).toBe(inbox.sent.length);
+    expect([inbox.probes.trustedForMs, inbox.log]).toEqual([Infinity, []]);
+  });
+
+  it('are not sent while no waiter does, and set no timer then', async () => {
+    const inbox = new ProbedInbox();
+    await inbox.pass(10_000);
+    expect(inbox.clock.timers).toBe(0);
+    inbox.probes.setNeeded(true);
+    await inbox.untilSent(2);
+    inbox.probes.setNeeded(false);
+    const { length } = inbox.sent;
+    await inbox.pass(10_000);
+    expect([inbox.sent.length, inbox.clock.timers]).toEqual([length, 0]);
+  });
+
+  it('detect lost messages with the second one, report them at once, and reconnect', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.setNeeded(true);
+    await inbox.untilSent(3);
+    inbox.way = 'loses';
+    const from = inbox.clock.now();
+    await inbox.untilSent();
+    expect([inbox.log, inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([[], Infinity, false]);
+    await inbox.untilSent();
+    expect([inbox.log, inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([['deliveryUncertain'], 0, true]);
+    inbox.way = 'delivers';
+    while (inbox.log.length < 2) await inbox.pass(25);
+    expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
+    expect(inbox.clock.now() - from).toBeLessThan(3_000);
+    // It is not known yet whether the new connection is better.
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([0, true]);
+    await inbox.untilSent();
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
+    await inbox.pass(20_000);
+    expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
+  });
+
+  it('are followed sooner where a message does not come, and not where it is late', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.setNeeded(true);
+    await inbox.untilSent(2);
+    const pauseAfter = async (): Promise<number> => {
+      const { at } = inbox.sent.at(-1)!;
+      await inbox.untilSent();
+      return inbox.sent.at(-1)!.at - at;
+    };
+    inbox.way = 'loses';
+    await inbox.untilSent();
+    inbox.way = 'delivers';
+    expect(await pauseAfter()).toBeLessThan(850);
+    // From now on as before.
+    expect(await pauseAfter()).toBeGreaterThanOrEqual(1_400);
+    inbox.way = 'loses';
+    await inbox.untilSent();
+    inbox.way = 'delivers';
+    await inbox.pass(700);
+    inbox.probes.arrived(inbox.sent.at(-1)!.text);
+    expect(await pauseAfter()).toBeGreaterThanOrEqual(1_400);
+    expect(inbox.log).toEqual([]);
+  });
+
+  it('prove a new connection where their messages are slow, as on a cluster that is busy', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.setNeeded(true);
+    while (!inbox.log.includes('replaced')) await inbox.pass(25);
+    inbox.way = 'is slow';
+    await inbox.untilSent();
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([0, true]);
+    await inbox.pass(750);
+    expect([inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([Infinity, false]);
+    await inbox.pass(20_000);
+    expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
+  });
+
+  it('of a fleet reconnect at different times', async () => {
+    const fleet = Array.from({ length: 20 }, (_, index) => {
+      const inbox = new ProbedInbox();
+      inbox.way = 'loses';
+      inbox.probes.setNeeded(true);
+      return { inbox, chance: index / 20 };
+    });
+    const delays = await Promise.all(
+      fleet.map(async ({ inbox, chance }) => {
+        await inbox.untilSent();
+        inbox.chance = chance;
+        await inbox.untilSent();
+        return inbox.clock.nextTimerMs;
+      }),
+    );
+    expect(new Set(delays).size).toBe(20);
+  });
+
+  it('one of which alone is lost, or late, prove nothing', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.setNeeded(true);
+    for (let round = 0; round < 5; round++) {
+      inbox.way = 'loses';
+      await inbox.untilSent();
+      const late = inbox.sent.at(-1)!.text;
+      if (round % 2 === 0) {
+        inbox.way = 'delivers';
+        await inbox.untilSent();
+      } else {
+        inbox.probes.arrived(late);
+        await inbox.untilSent();
+        inbox.way = 'delivers';
+        await inbox.untilSent();
+      }
+    }
+    expect(inbox.log).toEqual([]);
+  });
+
+  it('do not affect a connection that was reconnected in the meantime', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.setNeeded(true);
+    await inbox.untilSent(2);
+    inbox.probes.closed();
+    inbox.probes.opened();
+    inbox.way = 'delivers';
+    await inbox.pass(5_000);
+    expect([inbox.log, inbox.probes.trustedForMs]).toEqual([['deliveryUncertain'], Infinity]);
+  });
+
+  it('begin again at once for the next waiter, though the connection was to stay for a long while yet', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.setNeeded(true);
+    // By now, the pauses before a reconnect have reached their maximum.
+    for (let count = 1; count <= 8; count++) while (inbox.log.length <= count) await inbox.pass(25);
+    await inbox.untilSent(3);
+    const before = inbox.log.length;
+    inbox.probes.setNeeded(false);
+    await inbox.pass(2_000);
+    inbox.probes.setNeeded(true);
+    // Two periods, and a pause by chance.
+    await inbox.pass(3_500);
+    expect(inbox.log.slice(before)).toContain('deliveryUncertain');
+    expect(inbox.probes.trustedForMs).toBe(0);
+  });
+
+  it('never keep the process alive', async () => {
+    const inbox = new ProbedInbox();
+    const setTimer = inbox.clock.setTimer.bind(inbox.clock);
+    const inBackground = new Set<boolean | undefined>();
+    inbox.clock.setTimer = (callback, delayMs, options?: { background?: boolean }) => {
+      inBackground.add(options?.background);
+      return setTimer(callback, delayMs);
+    };
+    inbox.way = 'loses';
+    inbox.probes.setNeeded(true);
+    await inbox.untilSent(4);
+    expect(inbox.log).toContain('replaced');
+    expect([...inBackground]).toEqual([true]);
+  });
+
+  it('are lost, wherever the message comes from, while the server knows of no connection that listens', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'knows no listener';
+    inbox.probes.setNeeded(true);
+    await inbox.untilSent(2);
+    expect(inbox.log).toEqual(['deliveryUncertain']);
+  });
+
+  describe('that are not answered', () => {
+    it('are no loss: the server is silent, gets no second one, and says since when', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.setNeeded(true);
+      await inbox.untilSent(2);
+      expect(inbox.probes.silentSince).toBeUndefined();
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      const { at } = inbox.sent.at(-1)!;
+      const { length } = inbox.sent;
+      await inbox.pass(3_000);
+      expect([inbox.probes.silentSince, inbox.sent.length]).toEqual([at, length]);
+      inbox.way = 'delivers';
+      await inbox.answer();
+      expect(inbox.probes.silentSince).toBeUndefined();
+      await inbox.pass(3_000);
+      expect([inbox.probes.trustedForMs, inbox.log]).toEqual([Infinity, []]);
+    });
+
+    it('stay unanswered over a new connection, and the server is asked at once', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.setNeeded(true);
+      inbox.way = BROKEN;
+      await inbox.untilSent();
+      const since = inbox.sent[0]!.at;
+      expect(inbox.probes.silentSince).toBe(since);
+      inbox.way = 'delivers';
+      inbox.probes.connected();
+      await inbox.pass(1);
+      expect([inbox.sent.length, inbox.probes.silentSince]).toEqual([2, undefined]);
+    });
+
+    it('are forgotten with their connection where the next one cannot be probed: waiters ask there', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.setNeeded(true);
+      inbox.way = 'says nothing';
+      await inbox.untilSent();
+      inbox.isOpen = false;
+      inbox.probes.closed();
+      await inbox.pass(2_000);
+      expect(inbox.probes.silentSince).toBe(inbox.sent[0]!.at);
+      inbox.way = BROKEN;
+      await inbox.answer();
+      inbox.probes.connected();
+      await inbox.pass(2_000);
+      expect(inbox.probes.silentSince).toBeUndefined();
+    });
+  });
+
+  it('that are answered with an error prove nothing, and show that the server answers', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.setNeeded(true);
+    for (const way of [BUSY, 'loses', BUSY, BROKEN] as const) {
+      inbox.way = way;
+      await inbox.untilSent();
+      if (way === BUSY) expect(inbox.probes.silentSince).toBeUndefined();
+    }
+    inbox.way = BUSY;
+    await inbox.untilSent(5);
+    expect([inbox.log, inbox.probes.trustedForMs]).toEqual([[], Infinity]);
+  });
+
+  it('that Redis refuses leave waiters to ask, and are sent seldom, until it allows them', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.setNeeded(true);
+    inbox.way = REFUSED;
+    await inbox.untilSent();
+    expect([inbox.log, inbox.probes.trustedForMs, inbox.probes.isLosing]).toEqual([['deliveryUncertain'], 0, false]);
+    await inbox.pass(30_000);
+    expect(inbox.sent.length).toBeLessThanOrEqual(5);
+    expect([inbox.log, inbox.probes.silentSince]).toEqual([['deliveryUncertain'], undefined]);
+    inbox.way = 'delivers';
+    await inbox.untilSent();
+    expect(inbox.probes.trustedForMs).toBe(Infinity);
+    inbox.way = REFUSED;
+    await inbox.untilSent();
+    expect(inbox.log).toEqual(['deliveryUncertain', 'deliveryUncertain']);
+  });
+
+  it('are judged after the pending input was read, if the process was blocked', async () => {
+    const inbox = new ProbedInbox();
+    inbox.probes.setNeeded(true);
+    inbox.way = 'is read late';
+    for (let round = 0; round < 5; round++) {
+      await inbox.untilSent();
+      inbox.clock.block(3_000);
+      await inbox.untilSent();
+    }
+    expect(inbox.log).toEqual([]);
+  });
+
+  describe('against a neighbour who hears the channel and writes to it', () => {
+    it('count once: what he repeats proves nothing', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.setNeeded(true);
+      await inbox.untilSent(3);
+      inbox.way = 'loses';
+      for (let sent = 0; sent < 2; sent++) {
+        await inbox.untilSent();
+        for (const { text } of inbox.sent.slice(0, 3)) inbox.probes.arrived(text);
+      }
+      expect(inbox.log[0]).toBe('deliveryUncertain');
+    });
+
+    it('cannot be foreseen: what he makes up proves nothing', async () => {
+      const inbox = new ProbedInbox();
+      inbox.probes.setNeeded(true);
+      await inbox.untilSent();
+      inbox.way = 'loses';
+      for (let sent = 0; sent < 2; sent++) {
+        for (let number = 1; number < 9; number++) inbox.probes.arrived(`probe ${'y'.repeat(22)} ${number}`);
+        await inbox.untilSent();
+      }
+      expect(inbox.log[0]).toBe('deliveryUncertain');
+    });
+  });
+
+  it('end with the store: no timer is left, and nothing is told any more', async () => {
+    const inbox = new ProbedInbox();
+    inbox.way = 'loses';
+    inbox.probes.setNeeded(true);
+    await inbox.untilSent(2);
+    expect(inbox.log).toEqual(['deliveryUncertain']);
+    inbox.probes.stop();
+    inbox.isOpen = false;
+    inbox.probes.closed();
+    inbox.probes.setNeeded(true);
+    expect(inbox.clock.timers).toBe(0);
+    await inbox.pass(5_000);
+    expect(inbox.log).toEqual(['deliveryUncertain']);
+  });
+
+  it('let a waiter rely on messages for five seconds where a loss may not be noticed', () => {
+    const inbox = new ProbedInbox();
+    inbox.mayLoseMessages = true;
+    expect(inbox.probes.trustedForMs).toBe(5_000);
+    inbox.isOpen = false;
+    expect(inbox.probes.trustedForMs).toBe(0);
+  });
+
+  describe('on a cluster', () => {
+    const cluster = () => {
+      const inbox = new ProbedInbox(3, true);
+      inbox.mayLoseMessages = true;
+      inbox.probes.opened();
+      inbox.probes.setNeeded(true);
+      return inbox;
+    };
+
+    it('go through one primary after the other, as many in all as on one server', async () => {
+      const inbox = cluster();
+      await inbox.untilSent(9);
+      expect(inbox.sent.map(({ server }) => server)).toEqual([1, 2, 0, 1, 2, 0, 1, 2, 0]);
+      expect(inbox.sent.at(-1)!.at - inbox.sent[0]!.at).toBeGreaterThanOrEqual(8 * 1_400);
+      expect(inbox.log).toEqual([]);
+    });
+
+    it('find messages that are lost from all of them by the second one', async () => {
+      const inbox = cluster();
+      await inbox.untilSent(3);
+      for (const server of inbox.servers) server.way = 'loses';
+      await inbox.untilSent(2);
+      expect(inbox.log).toEqual(['deliveryUncertain']);
+    });
+
+    it('are no loss where one primary is down, and the store is not silent', async () => {
+      const inbox = cluster();
+      inbox.servers[1]!.way = 'says nothing';
+      await inbox.untilSent(12);
+      expect(inbox.sent.filter(({ server }) => server === 1)).toHaveLength(1);
+      expect([inbox.log, inbox.probes.silentSince, inbox.probes.trustedForMs]).toEqual([[], undefined, 5_000]);
+    });
+
+    it('count no listeners: those of other nodes are not known', async () => {
+      const inbox = cluster();
+      for (const server of inbox.servers) server.way = 'knows no listener';
+      await inbox.untilSent(6);
+      expect(inbox.log).toEqual([]);
+    });
   });
 });

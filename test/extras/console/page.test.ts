@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
 import { PAGE } from '../../../lib/extras/console/page/page.generated.js';
 import { generatePage } from '../../../tools/console/generate.mjs';
 
@@ -41,4 +43,24 @@ describe('the page of the console', () => {
   it('begins no script that a comment or a tag in it could end', () => {
     expect(PAGE.script).not.toContain('</script');
   });
+});
+
+const ENTRY = fileURLToPath(new URL('../../../lib/console.ts', import.meta.url));
+
+it('a bundle includes the page: it reads no file, and needs only Nest', async () => {
+  const { metafile, outputFiles } = await build({
+    entryPoints: [ENTRY],
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+  });
+  const needed = Object.values(metafile.outputs).flatMap(({ imports }) => imports.map(({ path }) => path));
+  expect(needed.filter((path) => /^(?:node:)?fs\b/.test(path))).toEqual([]);
+  const packages = needed.filter((path) => !path.startsWith('node:'));
+  expect([...new Set(packages)].sort()).toEqual(['@nestjs/common', '@nestjs/core', 'reflect-metadata']);
+  expect(outputFiles[0]!.text).toContain('<!doctype html>');
 });

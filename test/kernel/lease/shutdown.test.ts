@@ -1,10 +1,10 @@
 import { LockShutdownError } from '../../../lib/kernel/api/errors.js';
 import type { SingleLease } from '../../../lib/kernel/lease/single-lease.js';
 import type { LockClient } from '../../../lib/kernel/lock-client.js';
+import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 import { settle } from '../../support/world/fake-clock.js';
-import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
-import { gate, track } from '../../support/expect/tracked.js';
 
 describe('shutdown', () => {
   let world: LockWorld;
@@ -169,5 +169,227 @@ describe('shutdown', () => {
     await settle();
     expect(releasing.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', cause: { message: 'not connected' } });
     expect([inspecting.state, hanging.state]).toEqual(['fulfilled', 'rejected']);
+  });
+});
+
+const CUSTOMERS = ['anna', 'ben', 'cleo', 'dan', 'eve', 'fay', 'gus', 'hal'];
+
+describe('a call from inside of work that a shutdown drains', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  /** Runs work under a lease that continues after the shutdown has begun. */
+  async function drained<T>(work: () => Promise<T>, drainMs = 10_000) {
+    const begun = gate();
+    const working = track(a.locks.using('outer', { leaseMs: 30_000 }, () => begun.opened.then(work)));
+    await settle();
+    const shutdown = track(a.locks.shutdown(drainMs));
+    begun.open();
+    await settle();
+    return { working, shutdown };
+  }
+
+  it('is granted, one after another, and the shutdown waits for the work', async () => {
+    const served: string[] = [];
+    const { working, shutdown } = await drained(async () => {
+      for (const customer of CUSTOMERS) {
+        await a.locks.using(customer, undefined, async () => {
+          served.push(customer);
+          await new Promise<void>((resolve) => world.clock.setTimer(resolve, 1_000));
+        });
+      }
+    });
+    expect(shutdown.state).toBe('pending');
+    await expect(a.locks.acquire('free')).rejects.toBeInstanceOf(LockShutdownError);
+    await world.clock.advance(8_000);
+    expect([working.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
+    expect(served).toEqual(CUSTOMERS);
+    expect(world.server.isEmpty).toBe(true);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('is granted however it asks', async () => {
+    const { working, shutdown } = await drained(async () => {
+      await (await a.locks.tryAcquire('tried'))!.release();
+      await (await a.locks.acquire(['one', 'two'])).release();
+      await (await a.locks.acquire('polled', { retry: { next: () => 100 } })).release();
+      await (await a.locks.semaphore('pool', { permits: 2 }).acquire()).release();
+      await a.locks.watches.waitUntilFree('tried');
+      await a.locks.watches.waitUntilFree('tried', { waitMs: 0 });
+      return 'all';
+    });
+    await world.clock.advance(1_000);
+    expect(working).toMatchObject({ state: 'fulfilled', value: 'all' });
+    expect(shutdown.state).toBe('fulfilled');
+  });
+
+  it.each([
+    ['by the queue', undefined],
+    ['by polling', { next: () => 100 }],
+  ])(
+    'that has waited %s since before the shutdown continues to wait, and calls from elsewhere do not',
+    async (_, retry) => {
+      const held = await b.locks.acquire('stock');
+      const before = track(a.locks.acquire('stock', { retry }));
+      const working = track(
+        a.locks.using('outer', undefined, () => a.locks.using('stock', { retry }, async () => 'had it')),
+      );
+      const after = track(a.locks.acquire('stock', { retry }));
+      await settle();
+      const shutdown = track(a.locks.shutdown(10_000));
+      await settle();
+      expect([before.error, after.error]).toEqual([expect.any(LockShutdownError), expect.any(LockShutdownError)]);
+      expect(working.state).toBe('pending');
+      await world.clock.advance(2_000);
+      await held.release();
+      await world.clock.advance(200);
+      expect(working).toMatchObject({ state: 'fulfilled', value: 'had it' });
+      expect(shutdown.state).toBe('fulfilled');
+      expect(world.server.isEmpty).toBe(true);
+    },
+  );
+
+  it.each([
+    ['by the queue', undefined],
+    ['by polling', { next: () => 100 }],
+  ])('that waits %s is refused at the end of drainMs', async (_, retry) => {
+    await b.locks.acquire('stock');
+    const inner = gate();
+    let error: unknown;
+    const { working, shutdown } = await drained(async () => {
+      await a.locks.acquire('stock', { retry, waitMs: 60_000 }).catch((thrown: unknown) => void (error = thrown));
+      inner.open();
+    }, 3_000);
+    await world.clock.advance(2_999);
+    expect(error).toBeUndefined();
+    await world.clock.advance(1);
+    expect(error).toBeInstanceOf(LockShutdownError);
+    expect(eventsOf(a, 'lost')).toMatchObject([{ resource: 'outer', reason: 'shutdown' }]);
+    await world.clock.advance(1_000);
+    // No other caller held the lock: it expires later.
+    expect([working.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
+    expect(world.server.listWaiters('stock')).toEqual([]);
+  });
+
+  it('is refused if its lease was released before, or is lost', async () => {
+    const errors: unknown[] = [];
+    const ask = () => a.locks.acquire('stock').catch((error: unknown) => void errors.push(error));
+    const later = gate();
+    await a.locks.using('first', undefined, async () => void later.opened.then(ask));
+    const { shutdown } = await drained(async () => {
+      later.open();
+      await settle();
+      expect(errors).toEqual([expect.any(LockShutdownError)]);
+      await new Promise<void>((resolve) => world.clock.setTimer(resolve, 20_000));
+      await ask();
+    });
+    await world.clock.advance(20_000);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(errors).toEqual([expect.any(LockShutdownError), expect.any(LockShutdownError)]);
+    expect(world.server.isEmpty).toBe(false); // a lost lease ends by itself
+  });
+});
+
+describe('a shutdown rejects waiters', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  const wait = (count: number) =>
+    Array.from({ length: count }, () => track(a.locks.acquire('stock', { waitMs: Infinity })));
+
+  async function shutDown(waiting: Tracked<unknown>[], drainMs = 5_000): Promise<Tracked<void>> {
+    const shutdown = track(a.locks.shutdown(drainMs));
+    await settle();
+    for (const { error } of waiting) expect(error).toBeInstanceOf(LockShutdownError);
+    expect(eventsOf(a, 'notAcquired')).toHaveLength(waiting.length);
+    return shutdown;
+  }
+
+  it('behind a holder of the process: its lease is released to the others, not passed on', async () => {
+    const holder = await a.locks.acquire('stock');
+    const waiting = wait(3);
+    const other = track(b.locks.acquire('stock'));
+    await settle();
+    const shutdown = await shutDown(waiting);
+    expect(shutdown.state).toBe('pending');
+    expect(holder.isHeld()).toBe(true);
+    await holder.release();
+    await settle();
+    expect(a.store.commands.map(({ verb }) => verb)).toEqual(['acquire', 'release']);
+    expect(other.state).toBe('fulfilled');
+    expect(shutdown.state).toBe('fulfilled');
+  });
+
+  it('in the queue of the store, which they leave', async () => {
+    const holder = await b.locks.acquire('stock', { leaseMs: 3_000 });
+    const waiting = wait(3);
+    await world.clock.advance(2_000);
+    const shutdown = await shutDown(waiting);
+    expect(world.server.listWaiters('stock')).toEqual([]);
+    expect(shutdown.state).toBe('fulfilled');
+    await holder.release();
+    await world.clock.advance(5_000);
+    expect(world.server.isEmpty).toBe(true);
+    expect(world.clock.timers).toBe(0);
+  });
+
+  it('in the middle of a rotation: the release counts, and no waiter is left in the queue', async () => {
+    const holder = await a.locks.acquire('stock', { strictOrder: true });
+    const waiting = wait(2);
+    const other = track(b.locks.acquire('stock'));
+    await settle();
+    const reply = gate();
+    a.store.next('rotate', repliedWhen(reply.opened));
+    const releasing = track(holder.release());
+    await settle();
+    const shutdown = await shutDown(waiting);
+    expect(shutdown.state).toBe('pending'); // for the answer to the release
+    expect(world.server.listWaiters('stock')).toEqual([]);
+    reply.open();
+    await settle();
+    expect([releasing.state, shutdown.state]).toEqual(['fulfilled', 'fulfilled']);
+    expect(eventsOf(a, 'released')).toHaveLength(1);
+    await other.value.release();
+    await settle();
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('that were granted in that very moment: the message is answered with a release', async () => {
+    const holder = await b.locks.acquire('stock');
+    const waiting = wait(1);
+    await settle();
+    const releasing = holder.release();
+    const shutdown = track(a.locks.shutdown(1_000));
+    await releasing;
+    await settle();
+    expect(waiting[0]!.error).toBeInstanceOf(LockShutdownError);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(world.server.isEmpty).toBe(true);
+  });
+
+  it('even while Redis hangs, and ends in time', async () => {
+    await b.locks.acquire('stock', { leaseMs: 3_000, watchdog: false });
+    const waiting = wait(2);
+    await settle();
+    a.store.all(lostOnTheWay);
+    const shutdown = await shutDown(waiting);
+    await world.clock.advance(1_000);
+    expect(shutdown.state).toBe('fulfilled');
+    expect(a.store.isClosed).toBe(true);
+    expect(world.clock.timers).toBe(1); // of b
   });
 });

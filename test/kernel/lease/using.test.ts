@@ -1,8 +1,23 @@
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { inspect } from 'node:util';
+import { Observable, of } from 'rxjs';
 import type { LockError } from '../../../lib/kernel/api/errors.js';
-import { LOCK_DEFAULTS } from '../../../lib/kernel/api/lock-options.js';
+import { LeaseLostError } from '../../../lib/kernel/api/lease-errors.js';
+import type { Lease } from '../../../lib/kernel/api/lease.js';
+import { LOCK_DEFAULTS, type LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { LockObservers } from '../../../lib/kernel/events/observers.js';
+import { ActiveHolds } from '../../../lib/kernel/holding/lock-context.js';
+import type { Watchdog } from '../../../lib/kernel/holding/watchdog.js';
+import { Leaks } from '../../../lib/kernel/lease/leaks.js';
+import { Observation } from '../../../lib/kernel/tracing/observation.js';
+import { callSiteOf } from '../../../lib/kernel/util/call-site.js';
+import { gate, track } from '../../support/expect/tracked.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay } from '../../support/world/scripted-store.js';
-import { track } from '../../support/expect/tracked.js';
+import { Fleet } from '../../support/world/singleton-fleet.js';
 
 describe.each(['using', 'await using'] as const)('%s', (syntax) => {
   let world: LockWorld;
@@ -210,4 +225,283 @@ describe('tryUsing', () => {
       expect(a.store.commands).toEqual([]);
     },
   );
+});
+
+type Options = Pick<LockOptions, 'onLost'> | undefined;
+type Work = (lease: Lease) => unknown;
+
+describe.each<[string, (a: Instance, options: Options, work: Work) => Promise<unknown>]>([
+  ['using', ({ locks }, options, work) => locks.using('stock', options, work)],
+  ['using of several', ({ locks }, options, work) => locks.using(['stock', 'till'], options, work)],
+  ['using in a mode', ({ locks }, options, work) => locks.using('stock', { ...options, mode: 'write' }, work)],
+  ['tryUsing', async ({ locks }, options, work) => (await locks.tryUsing('stock', options, work)).value],
+  ['semaphore.using', ({ locks }, options, work) => locks.semaphore('stock', { permits: 2 }).using(options, work)],
+  [
+    'semaphore.tryUsing',
+    async ({ locks }, options, work) => (await locks.semaphore('stock', { permits: 2 }).tryUsing(options, work)).value,
+  ],
+])('the work %s, if the lease is lost before it settles', (_, call) => {
+  let world: LockWorld;
+  let a: Instance;
+
+  beforeEach(() => {
+    world = new LockWorld();
+    a = world.instance('a');
+  });
+
+  /** Blocks the event loop for longer than the lease. */
+  const lose = (): void => world.clock.block(LOCK_DEFAULTS.leaseMs);
+
+  it('rejects with the loss, which has the result of the finished work', async () => {
+    const work = call(a, undefined, async () => {
+      lose();
+      return 'sold';
+    });
+    const error = await work.catch((thrown: unknown) => thrown as LeaseLostError);
+    expect(error).toBeInstanceOf(LeaseLostError);
+    expect(error).toMatchObject({ code: 'LEASE_LOST', reason: 'notRenewed', resource: 'stock', group: 'stock' });
+    expect(error).toMatchObject({ workFinished: true, value: 'sold' });
+    expect((error as Error).message).toMatch(
+      /no longer held: .*The work still ran to its end.*result is the value of this error/,
+    );
+    // Results may hold secrets, and errors are logged.
+    expect(inspect(error) + JSON.stringify(error)).not.toContain('sold');
+  });
+
+  it("resolves to the result with onLost: 'ignore'", async () => {
+    const work = call(a, { onLost: 'ignore' }, async (lease) => {
+      lose();
+      return `sold, ${(lease.signal.reason as LeaseLostError).code}`;
+    });
+    expect(await work).toBe('sold, LEASE_LOST');
+  });
+
+  it('rejects with an error of the work itself', async () => {
+    const failure = new RangeError('out of stock');
+    const work = call(a, undefined, () => {
+      lose();
+      throw failure;
+    });
+    await expect(work).rejects.toBe(failure);
+  });
+
+  it.each<[string, (signal: AbortSignal) => unknown]>([
+    ['the reason of the signal', (signal) => signal.throwIfAborted()],
+    ['the AbortError of a Node API', (signal) => sleep(1, undefined, { signal })],
+    [
+      'an AbortError without a cause, as of axios',
+      () => Promise.reject(Object.assign(new Error('canceled'), { name: 'CanceledError' })),
+    ],
+  ])('rejects with the loss, not with %s', async (_error, abort) => {
+    for (const options of [undefined, { onLost: 'ignore' }] as const) {
+      const work = call(a, options, (lease) => {
+        lose();
+        return abort(lease.signal);
+      });
+      await expect(work).rejects.toMatchObject({ code: 'LEASE_LOST', workFinished: false });
+    }
+  });
+
+  it('shows the code that called it in the stack', async () => {
+    class Shop {
+      async sell(abort: boolean): Promise<void> {
+        await call(a, undefined, (lease) => {
+          lose();
+          if (abort) lease.signal.throwIfAborted();
+        });
+      }
+    }
+    for (const abort of [true, false]) {
+      const error = await new Shop().sell(abort).catch((thrown: unknown) => thrown as Error);
+      expect((error as Error).stack).toMatch(/ at (async )?Shop\.sell /);
+      expect((error as Error).stack).toContain((error as Error).message);
+    }
+  });
+
+  it('resolves if the lease ends after the work has settled, and if its release is not confirmed', async () => {
+    a.store.fates.release = failing('refused');
+    a.locks.observers.add(({ type }) => {
+      if (type === 'releaseFailed') lose();
+    });
+    expect(await call(a, undefined, () => 'sold')).toBe('sold');
+  });
+
+  it.each([
+    ['resolves if the lock is still in Redis, where no other process can have it', 5_000, 'fulfilled'],
+    ['rejects if the lock has expired', LOCK_DEFAULTS.leaseMs, 'rejected'],
+  ])('after a shutdown, %s', async (_outcome, lateMs, state) => {
+    const end = gate();
+    const work = track(call(a, undefined, () => end.opened));
+    await world.clock.advance(0);
+    void a.locks.shutdown(0);
+    await world.clock.advance(lateMs);
+    end.open();
+    await world.clock.advance(1_000);
+    expect(work.state).toBe(state);
+    if (state === 'rejected') expect(work.error).toMatchObject({ code: 'LEASE_LOST', reason: 'shutdown' });
+  });
+
+  it('resolves if the work itself has released the lease', async () => {
+    const work = call(a, undefined, async (lease) => {
+      await lease.release();
+      lose();
+      return 'sold';
+    });
+    expect(await work).toBe('sold');
+  });
+});
+
+it('an invalid onLost is refused', async () => {
+  const { locks } = new LockWorld().instance('a');
+  await expect(locks.using('stock', { onLost: 'abort' as never }, () => {})).rejects.toThrow(
+    "onLost must be one of 'throw', 'ignore', not \"abort\".",
+  );
+});
+
+describe('work that has not ended', () => {
+  let runs = 0;
+  const rows = (): Readable => Readable.from(['row']);
+
+  /** Results whose work runs when something reads them, each with its name in the message. */
+  const UNFINISHED: [string, () => object][] = [
+    ['an Observable', () => new Observable(() => void runs++)],
+    [
+      'a generator',
+      () =>
+        (function* () {
+          yield runs++;
+        })(),
+    ],
+    [
+      'a generator',
+      () =>
+        (async function* () {
+          yield runs++;
+        })(),
+    ],
+    ['an async iterator', () => ({ [Symbol.asyncIterator]: () => ({ next: async () => ({ value: runs++ }) }) })],
+    ['a stream', rows],
+    ['a stream', () => Readable.toWeb(rows())],
+    ['a stream', () => new PassThrough()],
+    ['a stream', () => new Writable({ write: (_chunk, _encoding, done) => done() })],
+    // The StreamableFile of Nest.
+    ['a stream', () => ({ getStream: rows })],
+  ];
+
+  const ended = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() }).end();
+
+  async function read(): Promise<Readable> {
+    const stream = rows().resume();
+    await finished(stream);
+    return stream;
+  }
+
+  /** Finished work, values that are no work, and properties that may be read without the lock. */
+  const FINISHED: [string, () => unknown][] = [
+    ['nothing', () => undefined],
+    ['an array', () => [1]],
+    ['a writable stream that has ended, such as the response of Express', ended],
+    ['a readable stream that has been read', read],
+    ['a response of fetch, whose request has been answered', () => new Response('ok')],
+    ['an Observable in an object', () => ({ later: of(1) })],
+    [
+      'a query that is awaited, and could be iterated instead',
+      () => Object.assign(Promise.resolve('rows'), { [Symbol.asyncIterator]: () => {} }),
+    ],
+  ];
+
+  const CALLS: [string, string, (a: Instance, work: () => unknown) => Promise<unknown>][] = [
+    ['using', 'the lock of "stock"', ({ locks }, work) => locks.using('stock', undefined, work)],
+    ['tryUsing', 'the lock of "stock"', ({ locks }, work) => locks.tryUsing('stock', work)],
+    ['a semaphore', 'the lock of "stock"', ({ locks }, work) => locks.semaphore('stock', { permits: 1 }).using(work)],
+    [
+      'a leader',
+      'the leadership "mailer"',
+      async ({ locks }, work) => {
+        const leadership = locks.campaign('mailer');
+        await leadership.whenElected();
+        return leadership.run(work);
+      },
+    ],
+  ];
+
+  beforeEach(() => (runs = 0));
+
+  describe.each(CALLS)('the work of %s', (_call, lock, call) => {
+    it.each(UNFINISHED)('is refused by name if it returns %s, which would run without the lock', async (kind, make) => {
+      const a = new LockWorld().instance('a');
+      const results: object[] = [];
+      const work = call(a, async () => {
+        results.push(make());
+        return results[0];
+      });
+      await expect(work).rejects.toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
+      await expect(work).rejects.toThrow(`The work returned ${kind} under ${lock}`);
+      for (const result of results) if (result instanceof Readable) expect(result.destroyed).toBe(true);
+      expect(runs).toBe(0);
+    });
+
+    it.each(FINISHED)('may return %s', async (_kind, make) => {
+      const a = new LockWorld().instance('a');
+      await expect(call(a, make)).resolves.not.toThrow();
+    });
+  });
+
+  it.each(UNFINISHED)('a job that returns %s has failed', async (kind, make) => {
+    const fleet = new Fleet();
+    const [anna] = fleet.members('anna');
+    const call = anna!.run('09:00', async () => make());
+    await fleet.clock.advance(1_000);
+    expect(call.error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS', option: 'work' });
+    expect((call.error as Error).message).toMatch(`The work returned ${kind} under the job`);
+    expect(eventsOf(anna!.instance, 'tickFinished')).toMatchObject([{ outcome: 'error' }]);
+    expect(runs).toBe(0);
+  });
+
+  it.each(UNFINISHED)('a callback of a campaign that returns %s has failed', async (kind, make) => {
+    const a = new LockWorld().instance('a');
+    await a.locks.campaign('mailer', { onElected: make }).whenElected();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(eventsOf(a, 'callbackFailed')).toMatchObject([{ error: { code: 'INVALID_LOCK_OPTIONS' } }]);
+    expect(String(eventsOf(a, 'callbackFailed')[0]!.error)).toContain(`onElected returned ${kind} under`);
+  });
+});
+
+function leaksBy(clock: FakeClock): Leaks {
+  const observers = new LockObservers();
+  const observation = new Observation(observers, clock);
+  return new Leaks(new ActiveHolds(), observers, clock, {} as Watchdog, 'warn', observation);
+}
+
+describe('the call site of a lease', () => {
+  it('is recorded for a limited number of calls in half a second, because a stack is expensive', async () => {
+    const clock = new FakeClock();
+    const leaks = leaksBy(clock);
+    const acquire = () => leaks.withOrigin(acquire, (origin) => origin).stack;
+    const caller = (): boolean => acquire() !== undefined;
+    const recorded = () => Array.from({ length: 250 }, caller).filter(Boolean).length;
+    expect(recorded()).toBe(100);
+    await clock.advance(499);
+    expect(recorded()).toBe(0);
+    await clock.advance(1);
+    expect(recorded()).toBe(100);
+    leaks.stop();
+    expect(clock.timers).toBe(0);
+  });
+
+  it('is recorded after the command is sent, because the store is at work by then', () => {
+    const clock = new FakeClock();
+    const leaks = leaksBy(clock);
+    let stackAtCommand: string | undefined = 'no command was sent';
+    const acquire = () =>
+      leaks.withOrigin(acquire, (origin) => {
+        stackAtCommand = origin.stack;
+        expect(clock.timers).toBe(0);
+        return origin;
+      });
+    const origin = acquire();
+    expect(stackAtCommand).toBeUndefined();
+    expect(callSiteOf(origin)).toMatch(/using\.test\.ts:\d+:\d+\)$/);
+    leaks.stop();
+  });
 });

@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { DistributedLock, InvalidLockOptionsError, type LockEvent, RedisLockService } from 'nestjs-redis-lock';
+import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
+import { RepeatedLines } from '../../../lib/nest/log/repeated-lines.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
-import { useAdmin } from '../../support/redis/lock-instances.js';
-import { inMemory, useApps } from '../nest-apps.js';
-import { useRedis } from '../../support/redis/redis-server.js';
 import { TcpProxy } from '../../support/network/tcp-proxy.js';
+import { useAdmin } from '../../support/redis/lock-instances.js';
+import { useRedis } from '../../support/redis/redis-server.js';
+import { FakeClock } from '../../support/world/fake-clock.js';
+import { type Instance, LockWorld } from '../../support/world/lock-world.js';
+import { inMemory, LogBook, useApps } from '../nest-apps.js';
 
 @Injectable()
 class Reports {
@@ -152,5 +157,220 @@ describe('the log and the observers', () => {
     stop();
     expect(await reports.quiet()).toBe('done');
     expect(seen.filter(isStep)).toEqual(['acquired', 'released']);
+  });
+});
+
+describe('the log of leases', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let log: LogBook;
+
+  beforeEach(() => {
+    log = new LogBook();
+    Logger.overrideLogger(log);
+    world = new LockWorld();
+    a = world.instance('a');
+    new LockEventLog('billing', world.clock).listenTo(a.locks.observers, new AbortController().signal, () => 0);
+  });
+
+  afterEach(() => Logger.overrideLogger(false));
+
+  const pass = (ms: number) => new Promise<void>((resolve) => world.clock.setTimer(resolve, ms));
+
+  it('that are held for long is one line a minute, with the group and the way out', async () => {
+    const options = { warnAfterMs: 60_000, group: 'Orders.pay' };
+    const works = ['order:7', 'order:8', 'order:\u202e9'].map((name) =>
+      a.locks.using(name, options, () => pass(100_000)),
+    );
+    await world.clock.advance(60_000);
+    expect(log.at('warn')).toEqual([
+      '"order:7" has been held for 60 s (group "Orders.pay"), longer than warnAfterMs. Other calls for it wait until it is released. ' +
+        'Hold the lock for less time, or raise warnAfterMs. See docs/operations/logs.md#a-lease-is-held-for-long.',
+    ]);
+    await world.clock.advance(60_000);
+    expect(log.at('warn').slice(1)).toEqual([
+      String.raw`In the last minute, 2 more leases were held for long: "order:8", "order:\u202e9".`,
+    ]);
+    await Promise.all(works);
+  });
+
+  it('names no group where there is none', async () => {
+    const work = a.locks.using('order 7', { warnAfterMs: 60_000 }, () => pass(100_000));
+    await world.clock.advance(100_000);
+    await work;
+    const { observers } = a.locks;
+    const call = observers.describeCall('order 7', { mode: 'write' });
+    observers.emit({ ...call, type: 'leaked', fencingToken: 32, heldMs: 700, callSite: undefined, isRenewed: true });
+    expect(log.at('warn')).toEqual([
+      expect.stringContaining('"order 7" has been held for 60 s, longer than warnAfterMs.'),
+      expect.stringContaining('The lease of "order 7" (mode write) was not released.'),
+    ]);
+  });
+
+  it('that have leaked, with the kind of work that they were for', () => {
+    const { observers } = a.locks;
+    const leaked = (resource: string) => ({
+      ...observers.describeCall(resource, { mode: 'write', group: 'Reports.run' }),
+      type: 'leaked' as const,
+      fencingToken: 32,
+      heldMs: 700,
+      callSite: 'run (report.ts:3:4)',
+      isRenewed: true,
+    });
+    observers.emit(leaked('report:1'));
+    expect(log.at('warn')).toEqual([
+      'The lease of "report:1" (mode write, group "Reports.run") was not released. Nothing references it any longer, so ' +
+        'nothing can release it. It was acquired at run (report.ts:3:4). It is renewed for as long as this process lives, ' +
+        'so no other call gets it. Use locks.using(), await using, or release it in a finally. ' +
+        'See docs/operations/logs.md#a-lease-leaks.',
+    ]);
+  });
+
+  it('that are taken inside each other in orders that make a cycle', async () => {
+    const both = (outer: string, inner: string) => a.locks.using(outer, {}, () => a.locks.using(inner, {}, () => {}));
+    await both('order:7', 'stock:1');
+    await both('stock:2', 'order:8');
+    await both('stock:3', 'order:9');
+    expect(log.at('warn')).toEqual([
+      expect.stringMatching(
+        /^Locks are taken in different orders, so calls can wait for each other: a deadlock\. A call that held "order:7", at \S.*lock-log\.test\.ts:\d+:\d+\)?, wanted "stock:1", at .*\. A call that held "stock:2", at .* wanted "order:8", at .*\. Take them in one order everywhere, or all in one call\. See docs\/operations\/logs\.md#locks-are-taken-in-different-orders\.$/,
+      ),
+    ]);
+  });
+
+  it('that were at risk while the event loop was blocked', async () => {
+    await a.locks.acquire('order:7', { leaseMs: 3_000 });
+    await world.clock.advance(500);
+    world.clock.block(1_900);
+    await world.clock.advance(1);
+    expect(log.at('warn')).toEqual([
+      'The event loop was blocked for at least 1.6 s. The lease of "order:7" (leaseMs: 3000) was not renewed during that time, ' +
+        'and has 568 ms left. Keep synchronous work short, give the process more CPU, or raise leaseMs. ' +
+        'See docs/operations/logs.md#the-event-loop-is-blocked.',
+    ]);
+    world.clock.block(5_000);
+    await world.clock.advance(60_000);
+    expect(log.at('warn')).toEqual([
+      expect.any(String),
+      expect.stringMatching(/^The lease of "order:7" is no longer held/),
+      'In the last minute, the event loop was blocked 1 more time while this process held "order:7".',
+    ]);
+  });
+});
+
+const MINUTE_MS = 60_000;
+
+describe('lines that repeat', () => {
+  let clock: FakeClock;
+  let written: string[];
+  let lines: RepeatedLines;
+  const add = (kind: string, resource: string, text?: string): boolean =>
+    lines.add(
+      kind,
+      resource,
+      `${text ?? kind} of ${resource}`,
+      (more, names) => `${more} more ${kind}: ${names}`,
+      text,
+    );
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    written = [];
+    lines = new RepeatedLines(clock, (line) => written.push(line));
+  });
+
+  it('are written once, and then summed up each minute, with the names of five', async () => {
+    expect(add('loss', 'a')).toBe(true);
+    for (const name of ['b', 'c', 'b', 'd', 'e', 'f', 'g', 'h']) expect(add('loss', name)).toBe(false);
+    expect(written).toEqual(['loss of a']);
+    await clock.advance(MINUTE_MS);
+    expect(written.slice(1)).toEqual(['8 more loss: "b", "c", "d", "e", "f" and 2 more']);
+    add('loss', 'x');
+    await clock.advance(MINUTE_MS);
+    expect(written.slice(2)).toEqual(['1 more loss: "x"']);
+  });
+
+  it('leave no timer behind once they are closed: what is counted is written, and each line after that', () => {
+    add('loss', 'a');
+    add('loss', 'b');
+    lines.close();
+    add('loss', 'c');
+    add('loss', 'd');
+    expect(written).toEqual(['loss of a', '1 more loss: "b"', 'loss of c', 'loss of d']);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('of another kind are written', () => {
+    add('loss', 'a');
+    add('leak', 'a');
+    expect(written).toEqual(['loss of a', 'leak of a']);
+  });
+
+  it('of more than fifty kinds count as one kind, so that texts from elsewhere fill no memory', async () => {
+    for (let text = 0; text < 1_000; text++) add('failure', 'a', `text ${text}`);
+    expect(written).toHaveLength(51);
+    expect(clock.timers).toBe(51);
+    await clock.advance(MINUTE_MS);
+    expect(written.at(-1)).toBe('949 more lines were left out, about "a".');
+  });
+
+  it('without such a text are written however many kinds there are', () => {
+    for (let text = 0; text < 1_000; text++) add('failure', 'a', `text ${text}`);
+    expect(add('loss', 'a')).toBe(true);
+    expect(written.at(-1)).toBe('loss of a');
+  });
+
+  it('escape what a name could do to a terminal', () => {
+    add('loss', 'a');
+    add('loss', '\u001b[2J\u202e');
+    lines.flush();
+    expect(written.at(-1)).toBe('1 more loss: "\\u001b[2J\\u202e"');
+  });
+});
+
+describe('the hint at shutdown hooks', () => {
+  const redis = useRedis();
+  const start = useApps();
+  const others = process.rawListeners('SIGTERM') as (() => void)[];
+  beforeEach(() => others.forEach((listener) => process.off('SIGTERM', listener)));
+  afterEach(() => others.forEach((listener) => process.on('SIGTERM', listener)));
+  const hints = (lines: readonly string[]) => lines.filter((line) => line.includes('SIGTERM'));
+
+  it('is logged once where no code listens for SIGTERM', async () => {
+    const { log } = await start({ imports: [inMemory({ connection: redis().url, leaseMs: 5_000 })] });
+    await eventually(() =>
+      expect(hints(log.at('log'))).toEqual([
+        'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
+          'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). See docs/guide/getting-started.md#development.',
+      ]),
+    );
+  });
+
+  it('says to a process without a server how it ends', async () => {
+    const log = new LogBook();
+    const imports = [inMemory({ connection: redis().url, leaseMs: 5_000 })];
+    const app = await Test.createTestingModule({ imports }).setLogger(log).compile();
+    await app.init();
+    await eventually(() =>
+      expect(hints(log.at('log'))).toEqual([
+        'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
+          'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). When its work is done, call app.close(): ' +
+          'connections to Redis keep the process alive. See docs/guide/getting-started.md#development.',
+      ]),
+    );
+    await app.close();
+  });
+
+  it('is not logged with the hooks, even late ones, nor without a Redis', async () => {
+    const { app, log } = await start({
+      imports: [inMemory({ connection: redis().url }), inMemory({ service: 'other' })],
+    });
+    app.enableShutdownHooks();
+    await sleep(1_200);
+    expect(hints(log.at('log'))).toEqual([]);
+    await app.close();
+    const inProcess = await start({ imports: [inMemory()] });
+    await sleep(1_200);
+    expect(hints(inProcess.log.at('log'))).toEqual([]);
   });
 });

@@ -1,20 +1,32 @@
 import { Inject, Injectable, Scope, SetMetadata } from '@nestjs/common';
-import { Cron, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import {
+  Cron,
+  Interval,
+  ScheduleModule,
+  type ScheduleModuleOptions,
+  SchedulerRegistry,
+  Timeout,
+} from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import {
   DistributedLock,
+  DistributedSemaphore,
   InvalidLockOptionsError,
+  LeaderOnly,
   LockModuleMissingError,
+  ReadLock,
   RedisLockModule,
   RedisLockService,
+  WriteLock,
 } from 'nestjs-redis-lock';
 import { SingletonCron, SingletonInterval, type SingletonRun, SingletonTimeout } from 'nestjs-redis-lock/schedule';
 import { singletonMethod } from '../../../../lib/features/jobs/nest/singleton-method.js';
 import { resolveJobOptions, TICK_OPTIONS } from '../../../../lib/features/jobs/nest/singleton-options.js';
-import { eventually, rejection } from '../../../support/expect/eventually.js';
 import { inMemory, LogBook, useApps } from '../../../nest/nest-apps.js';
+import { eventually, rejection } from '../../../support/expect/eventually.js';
 
 const YEARLY = '0 0 0 1 1 *';
+
 const EVERY_SECOND = '* * * * * *';
 
 /** Sentry replaces `Cron`, so that it wraps the method first, and copies the name alone. */
@@ -359,4 +371,162 @@ describe('two singleton jobs of one name', () => {
     const { log } = await boot(Reports, Plain, Other);
     expect(log.at('error')).toEqual([]);
   });
+});
+
+@Injectable()
+class Reports {
+  @Cron(YEARLY)
+  @DistributedLock('nightly')
+  async nightly(): Promise<void> {}
+
+  @WriteLock('prices')
+  @Interval(60_000)
+  async prices(): Promise<void> {}
+
+  @Timeout(60_000)
+  @ReadLock({ key: 'once', onBusy: 'skip' })
+  async once(): Promise<void> {}
+
+  @Cron(YEARLY)
+  @DistributedSemaphore({ key: 'exports', permits: 2, minHoldMs: 50_000 })
+  async exports(): Promise<void> {}
+}
+
+describe('a lock on a method that @nestjs/schedule calls', () => {
+  const start = useApps();
+  const warnings = async (provider: new () => object, scheduling?: ScheduleModuleOptions, lockService?: string) => {
+    const imports = [inMemory(), ...(lockService ? [inMemory({ service: lockService })] : [])];
+    if (scheduling) imports.push(ScheduleModule.forRoot(scheduling));
+    const { log } = await start({ imports, providers: [provider] });
+    return log.at('warn');
+  };
+
+  it('causes a warning, which names the method, the problem and the decorator to use', async () => {
+    expect(await warnings(Reports, {})).toEqual([
+      'Reports.nightly has @Cron and @DistributedLock: every instance runs each tick, and the lock only makes them take ' +
+        'turns. To run each tick on one instance, use @SingletonCron of nestjs-redis-lock/schedule in place of both. To ' +
+        'keep it as it is, let a method with @Cron call another one with the lock. See docs/guide/cron.md.',
+      expect.stringMatching(/^Reports\.prices has @Interval and @WriteLock: .* use @SingletonInterval of /),
+      'Reports.once has @Timeout and @ReadLock: an instance whose timer fires when the first run has ended runs the tick ' +
+        'again. To run each tick on one instance, use @SingletonTimeout of nestjs-redis-lock/schedule in place of both, or ' +
+        'set minHoldMs to more than clocks and timers are apart. See docs/guide/cron.md.',
+      expect.stringMatching(/^Reports\.exports has @Cron and @DistributedSemaphore: .* use @SingletonCron of /),
+    ]);
+  });
+
+  it('is reported once, however many modules and lock services there are', async () => {
+    expect(await warnings(Reports, {}, 'billing')).toHaveLength(4);
+  });
+
+  it.each<[string, ScheduleModuleOptions | undefined, number]>([
+    ['the ScheduleModule is not imported', undefined, 0],
+    ['cron jobs are switched off', { cronJobs: false }, 2],
+  ])('causes no warning if nothing calls it: %s', async (_, scheduling, count) => {
+    expect(await warnings(Reports, scheduling)).toHaveLength(count);
+  });
+
+  it('causes no warning if it runs once: onBusy "skip" with a minHoldMs, a leader, or a singleton job', async () => {
+    @Injectable()
+    class Right {
+      @Cron(YEARLY)
+      @DistributedLock({ key: 'a', onBusy: 'skip', minHoldMs: 50_000 })
+      async skips(): Promise<void> {}
+
+      @Interval(60_000)
+      @LeaderOnly('mails')
+      @DistributedLock('b')
+      async leads(): Promise<void> {}
+
+      @DistributedLock('c')
+      @SingletonCron(YEARLY, { name: 'c' })
+      async below(): Promise<void> {}
+
+      @SingletonCron(YEARLY, { name: 'd' })
+      @DistributedLock('d')
+      async above(): Promise<void> {}
+
+      @DistributedLock('e')
+      async called(): Promise<void> {}
+
+      @Cron(YEARLY)
+      async calls(): Promise<void> {
+        await this.called();
+      }
+    }
+    expect(await warnings(Right, {})).toEqual([]);
+  });
+
+  it('causes a warning for a subclass, by the name of the class that has the method, unless that one is overridden', async () => {
+    @Injectable()
+    class Sub extends Reports {
+      override async prices(): Promise<void> {}
+      override async once(): Promise<void> {}
+      override async exports(): Promise<void> {}
+    }
+    expect(await warnings(Sub, {})).toEqual([expect.stringMatching(/^Reports\.nightly has @Cron and/)]);
+  });
+});
+
+describe('an interval or a timeout with a name before its milliseconds', () => {
+  const start = useApps();
+
+  it('is a job of that name for the scheduler and the fleet, as in @nestjs/schedule', async () => {
+    const ran: string[] = [];
+    class Jobs {
+      @SingletonInterval('poll', 100)
+      async poll({ job }: SingletonRun): Promise<void> {
+        ran.push(job);
+      }
+
+      @SingletonInterval('wait', 60_000, { overlap: 'wait' })
+      async wait(): Promise<void> {}
+
+      @SingletonTimeout('warm', 0, { dedupeWindowMs: 1_000 })
+      async warm({ job }: SingletonRun): Promise<void> {
+        ran.push(job);
+      }
+    }
+    const { app, log } = await start({ imports: [ScheduleModule.forRoot(), inMemory()], providers: [Jobs] });
+    const registry = app.get(SchedulerRegistry);
+    expect([registry.getIntervals(), registry.getTimeouts()]).toEqual([['poll', 'wait'], ['warm']]);
+    await eventually(() => expect(new Set(ran)).toEqual(new Set(['poll', 'warm'])));
+    expect(log.at('warn')).toEqual([]);
+  });
+
+  const decorate = (decorator: (...args: never[]) => unknown, ...args: unknown[]) =>
+    (decorator as (...args: unknown[]) => unknown)(...args);
+
+  it.each([SingletonInterval, SingletonTimeout])('needs its milliseconds: %p', (decorator) => {
+    const unit = decorator === SingletonInterval ? 'intervalMs' : 'timeoutMs';
+    expect(() => decorate(decorator, 'poll')).toThrow(`${unit} must be an integer`);
+    expect(() => decorate(decorator, 'poll', { overlap: 'wait' })).toThrow(`${unit} must be an integer`);
+    expect(() => decorate(decorator, 'poll', '1000')).toThrow(`${unit} must be an integer`);
+    expect(() => decorate(decorator)).toThrow(`${unit} must be an integer`);
+  });
+
+  it.each([SingletonInterval, SingletonTimeout])('has one name: %p', (decorator) => {
+    expect(() => decorate(decorator, 'poll', 1_000, { name: 'other' })).toThrow(
+      'The name of a job is stated twice: "poll" and "other". Leave it out of the options.',
+    );
+  });
+
+  it.each([SingletonInterval, SingletonTimeout])(
+    'has a valid name, and options that are an object: %p',
+    (decorator) => {
+      const define = (...args: unknown[]) => {
+        class Jobs {
+          @(decorate(decorator, ...args) as MethodDecorator)
+          async run(): Promise<void> {}
+        }
+        return Jobs;
+      };
+      expect(() => define('', 1_000)).toThrow('name must be 1 to 200 characters');
+      expect(() => define(1_000, 'poll')).toThrow(
+        'The schedule of Jobs.run must be an object, not a text. For the name of the job, write { name: "poll" }',
+      );
+      for (const options of [null, 'nightly', 5]) {
+        expect(() => define('poll', 1_000, options)).toThrow('The schedule of Jobs.run must be an object');
+      }
+    },
+  );
 });

@@ -1,10 +1,17 @@
+import fc from 'fast-check';
 import type { CampaignOptions, Term } from '../../../../lib/features/leader/core/leadership.js';
 import { InvalidLockOptionsError } from '../../../../lib/kernel/api/errors.js';
 import { LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
+import { gate, track } from '../../../support/expect/tracked.js';
+import {
+  type LeadershipIncident,
+  type LeadershipPlan,
+  LeadershipSimulation,
+} from '../../../support/simulation/leadership-simulation.js';
+import { PATIENCE_MS, runs } from '../../../support/simulation/runs.js';
 import { settle } from '../../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../../support/world/lock-world.js';
-import { failing, lostOnTheWay } from '../../../support/world/scripted-store.js';
-import { gate, track } from '../../../support/expect/tracked.js';
+import { failing, lostOnTheWay, repliedWhen } from '../../../support/world/scripted-store.js';
 
 const LEASE_MS = 3_000;
 
@@ -325,5 +332,167 @@ describe('a campaign', () => {
     expect(() => a.locks.campaign('')).toThrow(InvalidLockOptionsError);
     await settle();
     expect(a.store.commands).toEqual([]);
+  });
+});
+
+describe('when the application of a candidate shuts down', () => {
+  let world: LockWorld;
+  let a: Instance;
+  let b: Instance;
+  const stand = (instance: Instance, onDemoted?: () => unknown) =>
+    instance.locks.campaign('mailer', { leaseMs: LEASE_MS, ...(onDemoted && { onDemoted }) });
+
+  beforeEach(async () => {
+    world = new LockWorld();
+    a = world.instance('a');
+    b = world.instance('b');
+  });
+
+  it.each([10_000, 0])('an idle leader steps down at once, and the next one leads: drainMs %d', async (drainMs) => {
+    const reasons: unknown[] = [];
+    const leader = a.locks.campaign('mailer', { onDemoted: ({ reason }) => reasons.push(reason) });
+    const next = stand(b);
+    await settle();
+    const shutdown = track(a.locks.shutdown(drainMs));
+    expect(leader.isLeader()).toBe(false);
+    await settle();
+    expect([shutdown.state, next.isLeader()]).toEqual(['fulfilled', true]);
+    expect(leader.signal.reason).toMatchObject({ code: 'NOT_LEADER', reason: 'shutdown' });
+    expect(reasons).toEqual(['shutdown']);
+    expect(eventsOf(a, 'lost')).toEqual([]);
+  });
+
+  it('running work and callbacks have drainMs; then the next one leads at once', async () => {
+    const [work, cleanUp] = [gate(), gate()];
+    const leader = stand(a, () => cleanUp.opened);
+    const next = stand(b);
+    await settle();
+    const done = track(leader.run(() => work.opened.then(() => 'done')));
+    const shutdown = track(a.locks.shutdown(10_000));
+    expect(leader.signal.aborted).toBe(true);
+    expect(await leader.run(() => 'ran')).toBeUndefined();
+    await world.clock.advance(2 * LEASE_MS);
+    work.open();
+    await world.clock.advance(LEASE_MS);
+    expect([shutdown.state, next.isLeader()]).toEqual(['pending', false]);
+    cleanUp.open();
+    await settle();
+    expect([done.value, shutdown.state, next.isLeader()]).toEqual(['done', 'fulfilled', true]);
+    expect(eventsOf(a, 'lost')).toEqual([]);
+  });
+
+  it('hanging work holds the lease until it expires: no other instance leads while it may still run', async () => {
+    const leader = stand(a);
+    const next = stand(b);
+    await settle();
+    track(leader.run(() => new Promise(() => {})));
+    const shutdown = track(a.locks.shutdown(1_000));
+    await world.clock.advance(1_500);
+    expect([shutdown.state, next.isLeader()]).toEqual(['fulfilled', false]);
+    expect(eventsOf(a, 'lost')).toMatchObject([{ reason: 'shutdown' }]);
+    await world.clock.advance(LEASE_MS + 1_250);
+    expect(next.isLeader()).toBe(true);
+  });
+
+  it.each(Array.from({ length: 12 }, (_, ticks) => ticks))(
+    'in the moment of its election: the lease is given back (%i microtasks later)',
+    async (ticks) => {
+      const reply = gate();
+      a.store.next('acquire', repliedWhen(reply.opened));
+      const leader = stand(a);
+      await settle();
+      reply.open();
+      for (let i = 0; i < ticks; i++) await Promise.resolve();
+      const shutdown = track(a.locks.shutdown(10_000));
+      await settle();
+      expect([shutdown.state, leader.isLeader()]).toEqual(['fulfilled', false]);
+      expect(world.server.isEmpty).toBe(true);
+      expect(world.clock.timers).toBe(0);
+    },
+  );
+
+  it('a campaign that begins after the shutdown ends immediately', async () => {
+    await a.locks.shutdown(0);
+    const late = stand(a);
+    expect(late.isLeader()).toBe(false);
+    expect(late.signal.reason).toMatchObject({ reason: 'shutdown' });
+    await expect(late.whenElected()).rejects.toMatchObject({ reason: 'shutdown' });
+    await late.resign();
+    expect(a.locks.leadership('mailer')).toBeUndefined();
+    expect(a.store.commands).toEqual([]);
+  });
+});
+
+const WITHIN_MS = 30_000;
+
+type Kind = LeadershipIncident['kind'];
+
+const incidents = (kinds: readonly Kind[]): fc.Arbitrary<readonly LeadershipIncident[]> =>
+  fc.array(
+    fc.record({
+      at: fc.nat(WITHIN_MS),
+      on: fc.nat(4),
+      kind: fc.constantFrom(...kinds),
+      lastingMs: fc.nat(8_000),
+    }),
+    { minLength: 5, maxLength: 30, size: 'max' },
+  );
+
+const plan = (kinds: readonly Kind[], network: fc.Arbitrary<LeadershipPlan['network']>): fc.Arbitrary<LeadershipPlan> =>
+  fc.record({ seed: fc.nat(), instances: fc.integer({ min: 2, max: 5 }), network, incidents: incidents(kinds) });
+
+/** Seed and path that fast-check prints with a failure repeat the smallest failing plan. */
+const RUNS = {
+  seed: 20260101,
+  numRuns: runs(100, 50),
+  interruptAfterTimeLimit: PATIENCE_MS,
+};
+
+describe('candidates that come and go', () => {
+  it('on a bad network, killed, stopped and cut off: one leads at a time, with a token larger than all before', async () => {
+    let terms = 0;
+    let plans = 0;
+    const everything: Kind[] = [
+      'resign',
+      'stand',
+      'stand',
+      'release',
+      'work',
+      'kill',
+      'vanish',
+      'stop',
+      'stop',
+      'silence',
+      'silence',
+      'reconnect',
+    ];
+    const network = fc.record({
+      kind: fc.constantFrom('inOrder' as const, 'unordered', 'lossless'),
+      trouble: fc.constantFrom(0, 0.05, 0.2, 0.5),
+      delayMs: fc.constantFrom(20, 300, 2_500),
+    });
+    const property = fc.asyncProperty(plan(everything, network), async (one) => {
+      const simulation = new LeadershipSimulation(one);
+      await simulation.run();
+      plans++;
+      terms += simulation.tokens.length;
+    });
+    await fc.assert(property, RUNS);
+    // One leads at the end of each plan. Or it has proved nothing: on average, another one has led before.
+    expect(terms).toBeGreaterThan(2 * plans);
+  });
+
+  it('on a good network, also killed: a leadership is vacant no longer than a lease and a heartbeat', async () => {
+    let longest = 0;
+    const network = fc.constant({ kind: 'inOrder' as const, trouble: 0, delayMs: 20 });
+    const orderly: Kind[] = ['resign', 'stand', 'stand', 'release', 'work', 'kill'];
+    const property = fc.asyncProperty(plan(orderly, network), async (one) => {
+      const simulation = new LeadershipSimulation(one);
+      await simulation.run();
+      longest = Math.max(longest, simulation.longestVacancyMs);
+      expect(simulation.longestVacancyMs).toBeLessThan(LeadershipSimulation.longestVacancyMs);
+    });
+    await fc.assert(property, RUNS);
+    expect(longest).toBeGreaterThan(2_000); // some leader did die
   });
 });

@@ -82,6 +82,7 @@ class Recorder<A> {
     this.service.locks(mode, group).complete();
     if (kind === 'job') this.service.jobs.register(name);
     else if (kind === 'leadership') this.service.leaderships.register(name);
+    else if (kind === 'once') this.service.once(group);
   }
 
   // Counts first: a package that throws must not make a count wrong.

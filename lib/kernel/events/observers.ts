@@ -150,7 +150,7 @@ export const MAX_NAMES_OF_CODE = 50;
 
 /** A decorated method, a job or a leadership, known at boot. */
 export interface RegisteredGroup {
-  readonly kind: 'method' | 'job' | 'leadership';
+  readonly kind: 'method' | 'once' | 'job' | 'leadership';
   readonly group: string;
   readonly mode: LockMode;
   /** The name of the job or of the leadership; of a method, the group. */

@@ -19,7 +19,7 @@ import {
 } from './registration.js';
 import { createLockService } from './create-lock-service.js';
 import { campaignForAll, leaderOnlyMethodsOf, leadershipsIn } from '../../features/leader/nest/leaderships.js';
-import { checkOnceMethods } from '../../features/once/nest/once.decorator.js';
+import { registerOnceMethods } from '../../features/once/nest/once.decorator.js';
 import {
   checkExtras,
   mayShareKeys,
@@ -75,7 +75,7 @@ class BootChecks implements OnModuleInit, OnApplicationBootstrap {
     checkHandlers(scan);
     warnOfUnansweredErrors(scan);
     refuseWrongOrder(scan, (method) => this.waitsForCommit || handlerLocksOf(method) !== undefined);
-    checkOnceMethods(scan, this.service);
+    registerOnceMethods(scan, this.service);
     this.#leaderships = leadershipsIn(scan);
   }
 

@@ -16,7 +16,7 @@ import {
 import { refusalOfFirstCall } from '../../../nest/decorators/transaction-order.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import type { Scan } from '../../../nest/scan.js';
-import { partsOf } from '../../../nest/service-parts.js';
+import { groupsOf, partsOf } from '../../../nest/service-parts.js';
 import { checkFormat, ONCE_OPTIONS, type OnceOptions } from '../core/once-options.js';
 
 const DECORATOR = '@Once';
@@ -130,12 +130,18 @@ function checkKey(name: unknown, source: string): readonly string[] {
   return [key];
 }
 
-/** @throws InvalidLockOptionsError if a method has `@Once` and the store keeps no results */
-export function checkOnceMethods(scan: Scan, service: RedisLockService): void {
-  const once = partsOf(service)?.once;
+/**
+ * Registers the methods with `@Once` for metrics, which start at 0.
+ *
+ * @throws InvalidLockOptionsError if a method has `@Once` and the store keeps no results
+ */
+export function registerOnceMethods(scan: Scan, service: RedisLockService): void {
+  const parts = partsOf(service);
   for (const prototype of scan.allPrototypes) {
-    for (const { decorator, where } of lockedMethodsOf(prototype).filter(scan.isOurs)) {
-      if (decorator === DECORATOR) once?.assertSupported(`${DECORATOR} of ${where}`);
+    for (const { decorator, where, group } of lockedMethodsOf(prototype).filter(scan.isOurs)) {
+      if (decorator !== DECORATOR) continue;
+      parts?.once.assertSupported(`${DECORATOR} of ${where}`);
+      groupsOf(service)?.register('once', group);
     }
   }
 }

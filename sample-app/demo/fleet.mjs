@@ -33,6 +33,24 @@ export class Fleet {
     if (spec) this.shops[index] = await this.#startOne(spec);
   }
 
+  /**
+   * Runs something while more instances run, and stops those afterwards.
+   *
+   * @template T
+   * @param {InstanceSpec[]} specs
+   * @param {() => Promise<T>} work
+   */
+  async withMore(specs, work) {
+    const joined = await Promise.all(specs.map((spec) => this.#startOne(spec)));
+    this.shops.push(...joined);
+    try {
+      return await work();
+    } finally {
+      this.shops = this.shops.filter((shop) => !joined.includes(shop));
+      await Promise.all(joined.map((shop) => shop.stop()));
+    }
+  }
+
   get running() {
     return this.shops.filter((shop) => shop.isRunning);
   }

@@ -6,6 +6,7 @@ import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 import { AccountsModule } from './accounts/accounts.module.js';
 import { BasketsModule } from './baskets/baskets.module.js';
+import { BestsellersModule } from './bestsellers/bestsellers.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { CheckoutModule } from './checkout/checkout.module.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -52,6 +53,7 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     LedgerModule,
     CatalogueModule,
     ExportsModule,
+    BestsellersModule,
     MailsModule,
     OperatorsModule,
     RedisLockConsoleModule.forRoot({

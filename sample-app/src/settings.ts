@@ -13,6 +13,8 @@ export const settings = {
   shop: env['SHOP'] ?? 'shop',
   /** The name of this instance for locks and jobs. */
   instance: env['INSTANCE'] ?? 'shop-1',
+  /** The till that this instance counts. */
+  till: env['TILL'] ?? env['INSTANCE'] ?? 'shop-1',
   /** The maximum wait of a request for a lock, before it is answered with 423. */
   lockWaitMs: Number(env['LOCK_WAIT_MS'] ?? 10_000),
   /** The lease of the stocktaking, which takes longer. */
@@ -23,7 +25,7 @@ export const settings = {
   pollMs: Number(env['POLL_MS'] ?? 100),
   /**
    * The durations of simulated work: a payment, one page of the report, one shelf of the stocktaking, the bank, one
-   * page of the catalogue to read and to print, an export, a mail.
+   * page of the catalogue to read and to print, an export, a mail, the query of the bestsellers.
    */
   paymentMs: Number(env['PAYMENT_MS'] ?? 20),
   reportPageMs: Number(env['REPORT_PAGE_MS'] ?? 2_000),
@@ -32,6 +34,7 @@ export const settings = {
   pageMs: Number(env['PAGE_MS'] ?? 10),
   printMs: Number(env['PRINT_MS'] ?? 30),
   exportMs: Number(env['EXPORT_MS'] ?? 200),
+  queryMs: Number(env['QUERY_MS'] ?? 300),
   mailMs: Number(env['MAIL_MS'] ?? 50),
   drawSchedule: env['DRAW_SCHEDULE'] ?? CronExpression.EVERY_MINUTE,
   reportSchedule: env['REPORT_SCHEDULE'] ?? CronExpression.EVERY_DAY_AT_MIDNIGHT,

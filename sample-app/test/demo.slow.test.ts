@@ -48,6 +48,9 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   expect(row('Readers at once')).toMatch(/ \d+ +> 1 +ok$/);
   expect(row('Exports at once without the semaphore')).toMatch(/ ([4-9]|1[0-2]) of 12 +more than 3$/);
   expect(row('Exports at once with the semaphore')).toMatch(/ [1-3] of 12 +<= 3 +ok$/);
+  expect(row('Queries by five cold instances, each for itself')).toMatch(/ 50 for 50 requests +some$/);
+  expect(row('Queries by five cold instances, @Once')).toMatch(/ 1 for 50 requests +1 +ok$/);
+  expect(row('Queries by the next requests, @Once')).toMatch(/ 0 for 50 requests +0 +ok$/);
   expect(row('shop-1 explains customer:carol')).toMatch(/ is held by shop-2:\d+ \(CheckoutService\.checkOut\) for /);
   expect(rows).toContainEqual(
     expect.stringMatching(/^ +LoyaltyService\.credit waited \S+ m?s in \d+ calls? for CheckoutService\.checkOut$/),

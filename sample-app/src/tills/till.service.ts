@@ -16,9 +16,9 @@ export class TillService {
   constructor(private readonly database: Database) {}
 
   /** After an outage, the till is counted once for all ticks that were missed. */
-  @SingletonCron(settings.tillSchedule, { name: `till-of-${settings.instance}`, onMissed: 'runOnce', graceMs: 1_000 })
+  @SingletonCron(settings.tillSchedule, { name: `till-of-${settings.till}`, onMissed: 'runOnce', graceMs: 1_000 })
   async count({ tick, missed }: SingletonRun): Promise<void> {
-    await this.database.append(`till:${settings.instance}`, { tick, missed: missed?.count ?? 0 } satisfies CashUp);
+    await this.database.append(`till:${settings.till}`, { tick, missed: missed?.count ?? 0 } satisfies CashUp);
   }
 
   counts(instance: string): Promise<CashUp[]> {

@@ -38,6 +38,7 @@ describe('before anything has happened', () => {
     ['acquire_total{lock_group="StockService.order",outcome="acquired"}'],
     ['held{lock_group="StocktakingService.count"}'],
     ['lost_total{lock_group="CheckoutService.checkOut",reason="notRenewed"}'],
+    ['once_calls_total{lock_group="BestsellersService.read",outcome="run"}'],
     ['job_runs_total{lock_job="nightly-report",outcome="ok"}'],
     ['job_last_success{lock_job="nightly-report"}'],
   ])('%s is 0 in each of three processes', async (series) => {

@@ -73,6 +73,7 @@ export const FEATURES = {
       'kernel/lock-client.ts': ['jobs', 'SEEN_RUNS'],
       'kernel/lock-stores.ts': ['jobs'],
       'memory/memory-lock-store.ts': ['jobs'],
+      'memory/memory-server.ts': ['OF_JOBS'],
       'redis/script/scripts.ts': [
         'ClaimReply',
         'FINISH_TICK',

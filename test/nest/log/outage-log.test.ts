@@ -67,8 +67,9 @@ describe('the log of a lock service whose Redis is unreachable', () => {
     expect(renewals).toMatch(
       /^In the last minute, \d+ more renewals failed \(not connected to Redis at shop-redis:6379\): "job:/,
     );
-    expect(losses).toBe(
-      'In the last minute, 19 more leases were lost (notRenewed): "job:1", "job:2", "job:3", "job:4", "job:5" and 14 more.',
+    // Which ones are named: they end at the same time.
+    expect(losses).toMatch(
+      /^In the last minute, 19 more leases were lost \(notRenewed\): (?:"job:\d+", ){4}"job:\d+" and 14 more\.$/,
     );
     a.store.all(answered);
     await using _next = await a.locks.acquire('next');

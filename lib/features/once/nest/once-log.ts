@@ -18,7 +18,7 @@ export class OnceLog {
     const kind = `${event.type} ${event.group}`;
     if (this.#logged.has(kind)) return;
     this.#logged.add(kind);
-    this.#logger.warn(`${describe(event)} This is logged once for each group. ${see('a-result-is-not-kept')}`);
+    this.#logger.warn(`${describe(event)} This is logged once for each group. ${see('a-result-is-not-stored')}`);
   };
 }
 

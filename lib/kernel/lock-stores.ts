@@ -7,7 +7,7 @@ export interface LockStores {
   /** The lock service closes it at the shutdown. */
   readonly locks: LockStore;
   readonly jobs: JobStore;
-  /** Not set if the store keeps no results. */
+  /** Not set if the store can't store results of `once`. */
   readonly results?: ResultStore | undefined;
   /** The time by which this process counts leases, waits and renewals. @default the system's */
   readonly clock?: Clock | undefined;

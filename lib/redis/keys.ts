@@ -112,7 +112,7 @@ export class Keys {
     return `${this.lock(resource)}:done:${encodeResource(key)}`;
   }
 
-  /** The kept result of a call of `once`, in the slot of its lock. */
+  /** The stored result of a call of `once`, in the slot of its lock. */
   result(resource: string): string {
     return `${this.lock(resource)}:result`;
   }

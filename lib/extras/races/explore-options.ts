@@ -66,7 +66,7 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxFaults?: number;
   /**
-   * The objects that may be touched by code without a name: the code before an actor's first point, and after a lock
+   * The objects that code between unnamed points may touch: the code before an actor's first point, and after a lock
    * call. `'anything'` tries such code in every order. `'named'` promises that actors only share locks, `raced` objects
    * and what a `racePoint` names, which leaves far fewer orders. If the promise is wrong, races are missed.
    *

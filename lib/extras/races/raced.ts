@@ -40,7 +40,7 @@ export const RACE_POINT_OPTIONS = new OptionTable({
  * Marks a place in the code of an actor where another actor may run first. {@link exploreRaces} tries the orders of the
  * steps between such points. Everywhere else it resolves at once.
  *
- * @param name describes the code behind it in the story of a race: `'read the stock'`
+ * @param name describes the code behind it in the steps of a reported race: `'read the stock'`
  * @throws InvalidLockOptionsError when an option is invalid, and a race is explored
  */
 export async function racePoint(name: string, options?: RacePointOptions): Promise<void> {
@@ -58,7 +58,7 @@ function accessOf(name: string, options: RacePointOptions = {}): Access {
 /** Options of {@link raced}. */
 export interface RacedOptions<T> {
   /**
-   * The name that the story of a race shows.
+   * The name of the object in the steps of a reported race.
    *
    * @allowed text that is not empty
    * @default the name of its class
@@ -88,7 +88,7 @@ export const RACED_OPTIONS = new OptionTable({
 
 /**
  * Wraps a dependency, such as a repository, so that each call of a method is a point of {@link exploreRaces}: another
- * actor may run first. The story of a race shows the arguments and the result. Outside of an exploration, a call passes
+ * actor may run first. A reported race shows the arguments and the result. Outside of an exploration, a call passes
  * through unchanged, and so do properties that are not functions.
  *
  * A call promises that the code behind it, up to the actor's next point, touches nothing else that other actors see. If

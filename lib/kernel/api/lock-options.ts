@@ -297,7 +297,7 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'warnAfterMs'> {
   /** As it is stored. Only a call with a label has this property: the others must not cost more for it. */
   readonly label?: string | undefined;
   readonly warnAfterMs?: number | undefined;
-  /** Only a call has this property that ends older ones, or that a newer one may end. */
+  /** Only set for a call that cancels older calls, or that a newer call may cancel. */
   readonly newest?: NewestFirst;
   /** The tracers' view of the call. Only a traced call has this property. */
   readonly followed?: WaitFollower;

@@ -82,7 +82,7 @@ export class Watchdog {
     // The timer stays: to clear and set one for each short lease would cost more than one idle wake-up.
   }
 
-  /** Visits every lease. */
+  /** Returns the holders of a resource in this process. Takes time proportional to the number of all leases. */
   holdersOf(resource: string): LocalHolder[] {
     return this.holders().filter(({ storeLease }) => storeLease.owner.resource === resource);
   }

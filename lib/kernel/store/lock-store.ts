@@ -100,7 +100,7 @@ export interface Queueing {
    * place that it has there.
    */
   readonly maxWaiters: number;
-  /** Only set for a call that ends older ones; see {@link SUPERSEDES}. */
+  /** Only set for a call that cancels older calls; see {@link SUPERSEDES}. */
   readonly age?: CallAge;
 }
 

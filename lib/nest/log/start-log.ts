@@ -72,13 +72,13 @@ export class StartLog {
     const user = `The Redis user at ${servers.join(', ')}`;
     if (needed.length > 0) {
       this.#logger.error(
-        `${user} lacks rights that locks need: ${needed.join(' ')}. Calls that need them fail with ` +
+        `${user} lacks permissions that locks need: ${needed.join(' ')}. Calls that need them fail with ` +
           `LockUnavailableError. Add these rules by ACL SETUSER; no restart is needed. ${ACL_PAGE}`,
       );
     }
     if (helpful.length > 0) {
       this.#logger.warn(
-        `${user} lacks optional rights: ${helpful.join(' ')}. Waiters may learn of a free lock ` +
+        `${user} lacks optional permissions: ${helpful.join(' ')}. Waiters may learn of a free lock ` +
           `up to a second late, or never while other instances want it too, and errors may not name the holders. ` +
           ACL_PAGE,
       );

@@ -136,7 +136,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    * Returns the static name of a kind of lock for events and metrics, of at most 100 characters, for each resource that
    * is locked without a decorator.
    *
-   * @default the text before the first `:` of the resource; without a `:`, the resource if it reads like a name of your code; or `_other`
+   * @default the text before the first `:` of the resource; without a `:`, the resource if it reads like a name of your
+   * code; or `_other`
    * @see docs/reference/events.md#groups
    */
   group?: GroupFunction;
@@ -173,7 +174,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /** Options for the shutdown of the application. */
   shutdown?: {
     /**
-     * Time that running work may hold its locks at shutdown. With `connection: 'memory:'` the default is 0, so that an
+     * Time that running work has at shutdown to finish and release its locks. With `connection: 'memory:'` the default
+     * is 0, so that an
      * unreleased lease in a test doesn't delay `close()`.
      *
      * @allowed 0 ms to 1 h

@@ -12,7 +12,7 @@ import { RestartQuarantineError } from '../script/restart-quarantine.js';
  */
 const MEANINGS: Readonly<Record<string, string>> = {
   READONLY: 'This server is a replica, and rejects writes.',
-  NOPERM: 'The Redis user lacks rights that locks need.',
+  NOPERM: 'The Redis user lacks permissions that locks need.',
   NOAUTH: 'Redis asks for a password.',
   WRONGPASS: 'Redis refuses the user name or the password.',
   OOM: 'Redis is out of memory, and refuses to write.',
@@ -38,21 +38,21 @@ const REASON = /\b(READONLY|NOPERM|NOAUTH|WRONGPASS|LOADING|CLUSTERDOWN|E[A-Z]{4
 
 export const NO_INBOX: StoreProblem = {
   code: 'NO_INBOX',
-  message: 'The connection for messages is not subscribed, so queues pass this process over.',
+  message: 'The connection for messages is not subscribed, so this process is skipped when it waits for a lock.',
   isFatal: true,
 };
 
 /** Locks are still granted, by asking. It is a decision of the operator, and the log of the start names it. */
 export const INBOX_REFUSED: StoreProblem = {
   code: 'INBOX_REFUSED',
-  message: 'The Redis user may not subscribe to the channels of the locks, so a lock that is contended comes late.',
+  message: 'The Redis user may not subscribe to the channels of the locks, so waiters notice late that a lock is free.',
   isFatal: false,
 };
 
 /** Locks are still granted, by asking. The connection is being replaced. */
 export const INBOX_LOSES: StoreProblem = {
   code: 'INBOX_LOSES',
-  message: 'Messages of the locks are lost on their way, so a lock that is contended comes late.',
+  message: 'Messages on the channels of the locks are lost, so waiters notice late that a lock is free.',
   isFatal: false,
 };
 
@@ -100,13 +100,15 @@ export function problemsOfEviction({ policy, isPossible }: Eviction, hasEvicted:
   return [{ code: 'EVICTION', message, isFatal: false }];
 }
 
-/** Describes the missing rights of the Redis user. Names commands, but no keys and channels. */
+/** Describes the missing permissions of the Redis user. Names commands, but no keys and channels. */
 export function problemsOfRights({ needed, helpful }: Pick<MissingRights, 'needed' | 'helpful'>): StoreProblem[] {
   const problems: StoreProblem[] = [];
   if (needed.length > 0)
-    problems.push(fatal('NOPERM', `The Redis user lacks rights that locks need: ${named(needed)}.`));
+    problems.push(fatal('NOPERM', `The Redis user lacks permissions that locks need: ${named(needed)}.`));
   if (helpful.length > 0) {
-    const message = `The Redis user lacks rights, so waiters hear late or errors tell less: ${named(helpful)}.`;
+    const message =
+      `The Redis user lacks optional permissions: ${named(helpful)}. Waiters may notice late that a lock is free, ` +
+      'and errors have less detail.';
     problems.push({ code: 'NOPERM', message, isFatal: false });
   }
   return problems;

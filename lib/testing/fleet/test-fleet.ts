@@ -119,7 +119,7 @@ export class TestFleet implements Surroundings {
       if (this.hasEnded) {
         throw new TestKitError(
           'closed',
-          'All applications of this fleet have closed, so no other one can hold a lock beside them. Call it before close().',
+          'All applications of this fleet have closed, so holdElsewhere() has no fleet to hold a lock in. Call it before close().',
         );
       }
       const instance = this.#create(service, instanceId);

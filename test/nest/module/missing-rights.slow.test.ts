@@ -7,7 +7,7 @@ import { inMemory, useApps } from '../nest-apps.js';
 
 const { password, rules } = documentedUser();
 
-describe('an application whose Redis user lacks rights', () => {
+describe('an application whose Redis user lacks permissions', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
   const start = useApps();
@@ -24,7 +24,7 @@ describe('an application whose Redis user lacks rights', () => {
         level: 'error',
         context: 'RedisLock',
         message:
-          `The Redis user at ${at()} lacks rights that locks need: +hset +zadd. Calls that need them fail with ` +
+          `The Redis user at ${at()} lacks permissions that locks need: +hset +zadd. Calls that need them fail with ` +
           'LockUnavailableError. Add these rules by ACL SETUSER; no restart is needed. See docs/operations/acl.md.',
       },
     ]);
@@ -40,7 +40,7 @@ describe('an application whose Redis user lacks rights', () => {
     expect(log.at('error')).toEqual([]);
     expect(log.at('warn')).toEqual([
       expect.stringMatching(
-        /^The Redis user at \S+ lacks optional rights: &lock:\* \+hrandfield\. Waiters may learn .*acl\.md\.$/,
+        /^The Redis user at \S+ lacks optional permissions: &lock:\* \+hrandfield\. Waiters may learn .*acl\.md\.$/,
       ),
       expect.stringMatching(
         /^Waiters get no messages from Redis: .*releases skip them: while other instances want .* may get none of them/,

@@ -142,7 +142,7 @@ const BOOTS = [
   {
     name: 'a-right-is-missing',
     text: module("RedisLockModule.forRoot({ connection: process.env.WITHOUT_ZADD!, keyPrefix: 'lock' })", ''),
-    says: /ERROR.*lacks rights that locks need: \+zadd\. .*See docs\/operations\/acl\.md/,
+    says: /ERROR.*lacks permissions that locks need: \+zadd\. .*See docs\/operations\/acl\.md/,
     starts: true,
   },
   {

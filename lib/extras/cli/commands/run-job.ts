@@ -48,7 +48,7 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   if (isMissing) {
     throw new CliError(
       'refused',
-      `${where} has taken the request to run the job ${quote(name)}, and has not begun. It is no longer connected: ` +
+      `${where} accepted the request to run the job ${quote(name)}, but has not started it, and is no longer connected: ` +
         `most likely its process is dead, and no other instance runs it for this request. See if it has run, and ask ` +
         `again: ${commandLine('job', name, '--history')}`,
     );
@@ -59,8 +59,8 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
     output.note(
       run
         ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It keeps running. See its end: ${history}`
-        : `${where} has taken the request to run the job ${quote(name)}, and has not begun within ${longDuration(waitMs)}: ` +
-            `an earlier run has not ended, or it is frozen. It may begin later. See if it has: ${history}`,
+        : `${where} accepted the request to run the job ${quote(name)}, but has not started it within ${longDuration(waitMs)}: ` +
+            `an earlier run has not ended, or the instance is frozen. It may still start. To check: ${history}`,
     );
     return 'partial';
   }

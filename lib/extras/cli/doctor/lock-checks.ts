@@ -23,13 +23,22 @@ export function checkRights({ needed, helpful, isOfCluster }: MissingRights, use
     const fix = 'Write the connection as { cluster: [...] }, in a module for --config.';
     found.push(failing('cluster', 'This server is a node of a cluster, and the connection names one Redis.', fix));
   }
-  if (needed.length > 0) found.push(failing('rights', 'The Redis user lacks rights that locks need.', command(needed)));
+  if (needed.length > 0)
+    found.push(failing('rights', 'The Redis user lacks permissions that locks need.', command(needed)));
   if (helpful.length > 0) {
-    const message = 'The Redis user lacks optional rights. Waiters may be notified late, and errors have less detail.';
+    const message =
+      'The Redis user lacks optional permissions. Waiters may be notified late, and errors have less detail.';
     found.push(warning('rights', message, command(helpful)));
   }
   if (needed.length + helpful.length === 0) {
-    found.push(ok('rights', user === undefined ? 'All that locks need.' : `The user ${user} has all that locks need.`));
+    found.push(
+      ok(
+        'rights',
+        user === undefined
+          ? 'All permissions that locks need.'
+          : `The user ${user} has all permissions that locks need.`,
+      ),
+    );
   }
   return found;
 }

@@ -58,7 +58,7 @@ export interface JobPause {
   readonly at: number;
   /** The requester, in the caller's words. */
   readonly by?: string;
-  /** Why, in the words of the caller. */
+  /** The reason that the caller gave. */
   readonly reason?: string;
   /** When it ends by itself, in milliseconds since the Unix epoch. Not set: when the job is resumed. */
   readonly until?: number;

@@ -235,7 +235,7 @@ interface RunJobOptions {
    */
   tick?: string;
   /**
-   * The attempt at the tick. With 2, another instance started the tick before, and died. The job needs
+   * The number of the attempt to run the tick. 2 means that another instance started the tick, and died. The job needs
    * `onCrash: 'retry'`.
    *
    * @allowed 1 to one more than `maxReruns` of the job

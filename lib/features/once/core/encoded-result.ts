@@ -1,4 +1,4 @@
-/** The first character of a kept result says what follows: a text, or nothing. */
+/** The first character of a stored result shows what follows: a text, or nothing. */
 const TEXT = '=';
 const UNDEFINED = '-';
 

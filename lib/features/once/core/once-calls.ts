@@ -78,12 +78,12 @@ export class OnceCalls {
     this.#checkName = suspiciousNames === 'allow' ? checkOwnResource : checkClearResource;
   }
 
-  /** @throws InvalidLockOptionsError if the store keeps no results */
+  /** @throws InvalidLockOptionsError if the store can't store results */
   assertSupported(where: string): ResultStore {
     if (this.results !== undefined) return this.results;
     throw new InvalidLockOptionsError(
       `${where} cannot be used on a quorum: its nodes vote on locks, and no node alone knows the newest result. Register ` +
-        'the module a second time, with one Redis and a service name of its own, and keep results there.',
+        'the module a second time, with one Redis and a service name of its own, and store results there.',
       'quorum',
     );
   }
@@ -267,7 +267,7 @@ export class OnceCalls {
     return { reply, sentAt };
   }
 
-  /** Returns the kept result, if there is one that this call can read. */
+  /** Returns the stored result, if there is one that this call can read. */
   async #read(call: Call): Promise<{ readonly value: unknown } | undefined> {
     const send = () => this.results!.read(call.resource);
     const encoded = await this.#ask(call, 'read the result of', { send, isRead: true });

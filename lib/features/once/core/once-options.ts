@@ -25,7 +25,8 @@ export interface OnceOptions<T = unknown> extends Pick<
    */
   resultTtlMs: number;
   /**
-   * Time to wait for the call that does the work. 0 waits for none: the call returns the kept result, does the work if
+   * Time to wait for the call that does the work. With 0, the call doesn't wait: it returns the stored result, does the
+   * work if
    * no other call does, and otherwise fails with `LockBusyError`.
    *
    * @allowed 0 ms and more, or `Infinity`
@@ -33,7 +34,8 @@ export interface OnceOptions<T = unknown> extends Pick<
    */
   waitMs?: number;
   /**
-   * The largest result that is kept, as text. A larger one is returned to its caller and to the calls that wait in the
+   * The maximum size of a stored result, as text. A larger one is returned to its caller and to the calls that wait in
+   * the
    * same process, is not kept, and is logged once.
    *
    * @allowed 1 to 16777216 bytes
@@ -125,5 +127,5 @@ export function fillOnceOptions(options: OnceOptions, defaults: ResolvedDefaults
   };
 }
 
-/** A call resolves when its result is kept. The lease lasts as long as the work. */
+/** A call resolves when its result is stored. The lease lasts as long as the work. */
 const FOR_RESULTS = { watchdog: true, backgroundRelease: false } as const;

@@ -59,7 +59,7 @@ export function serialized(result: unknown, key: string, { serialize }: Pick<Res
 
 function notSerialized(key: string, why: string, cause?: unknown): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `The work of once(${quote(key, 60)}) has ended, but its result cannot be kept: serialize ${why}. Return plain JSON, ` +
+    `The work of once(${quote(key, 60)}) has ended, but its result cannot be stored: serialize ${why}. Return plain JSON, ` +
       'or pass serialize and parse that fit the result.',
     'serialize',
     cause === undefined ? undefined : { cause },

@@ -1,6 +1,6 @@
 import type { AcquireReply, LockOwner } from '../../../kernel/store/lock-store.js';
 
-/** The answer to a claim: the lock, the kept result, or why there is neither. */
+/** The answer to a claim: the lock, the stored result, or why there is neither. */
 export type ClaimedResult = AcquireReply | { readonly status: 'kept'; readonly result: string };
 
 /**
@@ -11,7 +11,7 @@ export interface ResultStore {
   /** Returns the kept text, which another program may have written. `undefined` without one. */
   read(resource: string): Promise<string | undefined>;
   /**
-   * Takes the lock if it is free, unless a result is kept.
+   * Acquires the lock if it is free and no result is stored.
    *
    * @param unreadable a kept text that counts as none
    */

@@ -4,7 +4,7 @@ import type { LockObservers } from '../../../kernel/events/observers.js';
 import { describeThrown, quote } from '../../../kernel/util/quoted.js';
 import { loggerOf, see } from '../../../nest/log/logger-of.js';
 
-/** Logs results of `once` that are not kept or cannot be read: one line of each kind for each group. */
+/** Logs results of `once` that are not stored or cannot be read: one line of each kind for each group. */
 export class OnceLog {
   readonly #logger: Logger;
   readonly #logged = new Set<string>();
@@ -26,12 +26,12 @@ function describe(event: LockEventOf<'resultTooLarge' | 'resultUnreadable'>): st
   const { group, resource } = event;
   if (event.type === 'resultUnreadable') {
     return (
-      `The kept result of ${quote(resource)} (group ${quote(group)}) cannot be read: ${describeThrown(event.error)}. It ` +
+      `The stored result of ${quote(resource)} (group ${quote(group)}) cannot be read: ${describeThrown(event.error)}. It ` +
       'counts as none, so the work runs again. Look for another program, or another release of yours, that writes it.'
     );
   }
   return (
-    `A result of ${quote(resource)} (group ${quote(group)}) was not kept: it has ${event.bytes} bytes, more than ` +
+    `A result of ${quote(resource)} (group ${quote(group)}) was not stored: it has ${event.bytes} bytes, more than ` +
     `maxBytes (${event.maxBytes}). Each call runs the work again. Return less, such as a key of a larger store, or raise ` +
     'maxBytes.'
   );

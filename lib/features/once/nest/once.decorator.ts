@@ -59,8 +59,9 @@ type AnyOptions = OnceDecoratorOptions<[], unknown>;
  *
  * - ``@Once({ key: (id: string) => key`report:${id}`, resultTtlMs: 60_000 })``
  *
- * The result is kept as JSON, and each call gets it as parsed: a `Date` is a string. If the method throws, nothing is
- * kept, and its error passes through untouched. Inside of the method, the lease is `locks.current()`.
+ * The result is stored as JSON, and every call gets the parsed JSON: a `Date` is a string. If the method throws,
+ * nothing is
+ * stored, and its error passes through untouched. Inside of the method, the lease is `locks.current()`.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, on a
  *   quorum; when the method is called, if the key function throws or does not return one valid name
@@ -108,7 +109,7 @@ function onceMethod(given: AnyOptions) {
       group: options.group,
       lockService,
       mode: 'exclusive',
-      // For a job below a scheduler: the next instance does not run it again as long as the result is kept.
+      // For a job below a scheduler: the next instance does not run it again as long as the result is stored.
       onBusy: 'skip',
       minHoldMs: options.resultTtlMs,
     };
@@ -133,7 +134,7 @@ function checkKey(name: unknown, source: string): readonly string[] {
 /**
  * Registers the methods with `@Once` for metrics, which start at 0.
  *
- * @throws InvalidLockOptionsError if a method has `@Once` and the store keeps no results
+ * @throws InvalidLockOptionsError if a method has `@Once` and the store can't store results
  */
 export function registerOnceMethods(scan: Scan, service: RedisLockService): void {
   const parts = partsOf(service);

@@ -99,7 +99,7 @@ describe('@Once', () => {
     const lines = log.lines.filter(({ message }) => message.includes('not kept'));
     expect(lines).toHaveLength(1);
     expect(lines[0]!.message).toMatch(
-      /^A result of "once:large" \(group "Reports\.large"\) was not kept: it has 12 bytes/,
+      /^A result of "once:large" \(group "Reports\.large"\) was not stored: it has 12 bytes/,
     );
   });
 

@@ -109,12 +109,12 @@ function describeSilence({ count: silent, keptMsAgo, periodMs }: SilentWaiters, 
   const ago = formatDuration(keptMsAgo);
   const sentence =
     all === 1
-      ? `It has not kept its place for ${ago}.`
+      ? `It has not renewed its place in the queue for ${ago}.`
       : silent === all
         ? `None of them has kept its place for ${ago}.`
         : silent === 1
-          ? `One of them has not kept its place for ${ago}.`
-          : `${silent} of them have not kept their places for ${ago} or longer.`;
+          ? `One of them has not renewed its place in the queue for ${ago}.`
+          : `${silent} of them have not renewed their places in the queue for ${ago} or longer.`;
   return `${sentence} A live waiter does so at least every ${formatDuration(periodMs)}.`;
 }
 
@@ -244,7 +244,7 @@ function describeSlow(leases: readonly SeenLease[]): string {
   if (lateMs <= 0) return `The holder was alive ${ago} ago. If it still is, it is slow`;
   return (
     `The holder was alive ${ago} ago, and should have renewed its lease ${formatDuration(lateMs)} ago: ` +
-    'it may have died, or be blocked. If it is alive, it is slow'
+    'it may have died, or be blocked. If it is alive, its work is slow'
   );
 }
 

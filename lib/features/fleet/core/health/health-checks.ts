@@ -71,7 +71,7 @@ interface HealthDeps extends Runtime {
 
 const SHUTTING_DOWN: StoreProblem = {
   code: 'SHUTDOWN',
-  message: 'The application shuts down, and takes no new locks.',
+  message: 'The application is shutting down and acquires no new locks.',
   isFatal: true,
 };
 

@@ -75,7 +75,7 @@ interface FleetLease {
 
 /** A call of an instance that waits for a resource. */
 interface FleetWait {
-  /** Which call of that process it is. The same call has the same number in the next roll call. */
+  /** The number of the call in that process. A call keeps its number, so you can recognize it in the next roll call. */
   readonly call: number;
   readonly resource: string;
   readonly mode: LockMode;

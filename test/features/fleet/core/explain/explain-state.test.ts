@@ -102,7 +102,7 @@ describe('the explanation of a lock', () => {
     expect(late[0]).toBe('holderSlow');
     expect(late[2]).toBe('It was last renewed 13 s ago: the lease has 17 s left.');
     expect(late.at(-1)).toMatch(
-      /^The holder was alive 13 s ago, and should have renewed its lease 2\.9 s ago: it may have died, or be blocked\. If it is alive, it is slow: .* that shows in 2 s, and the lock is free in 17 s\. /,
+      /^The holder was alive 13 s ago, and should have renewed its lease 2\.9 s ago: it may have died, or be blocked\. If it is alive, its work is slow: .* that shows in 2 s, and the lock is free in 17 s\. /,
     );
   });
 
@@ -187,14 +187,16 @@ describe('the explanation of a lock', () => {
     const rhythm = 'A live waiter does so at least every 10 s.';
     // A place that may have been kept in time, with jitter and some delay.
     expect(silence([17_400, 14_500])).toBeUndefined();
-    expect(silence([10_000])).toBe(`It has not kept its place for 20 s. ${rhythm}`);
-    expect(silence([10_000, 29_000])).toBe(`One of them has not kept its place for 20 s. ${rhythm}`);
-    expect(silence([10_000, 29_000, 8_000])).toBe(`2 of them have not kept their places for 20 s or longer. ${rhythm}`);
+    expect(silence([10_000])).toBe(`It has not renewed its place in the queue for 20 s. ${rhythm}`);
+    expect(silence([10_000, 29_000])).toBe(`One of them has not renewed its place in the queue for 20 s. ${rhythm}`);
+    expect(silence([10_000, 29_000, 8_000])).toBe(
+      `2 of them have not renewed their places in the queue for 20 s or longer. ${rhythm}`,
+    );
     expect(silence([1_900], 2_000)).toBeUndefined();
     // However long the lease is, a place is kept every 15 s.
     expect(silence([581_000], 600_000)).toBeUndefined();
     expect(silence([570_000], 600_000)).toBe(
-      'It has not kept its place for 30 s. A live waiter does so at least every 15 s.',
+      'It has not renewed its place in the queue for 30 s. A live waiter does so at least every 15 s.',
     );
     // The place ends before it could count as silent.
     expect(silence([50], 2_000)).toBeUndefined();

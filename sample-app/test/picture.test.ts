@@ -1,4 +1,4 @@
-import { picture } from '../demo/picture.mjs';
+import { COMPARED, comparison, picture } from '../demo/picture.mjs';
 import { readGuide } from '../../test/docs/guides.js';
 import { allIn, readSvg, rowsOf } from './svg.js';
 
@@ -63,9 +63,20 @@ describe('docs/demo.svg', () => {
     // The contrast that WCAG requires for small text.
     for (const colour of colours) expect(contrast(colour, background!.attributes.fill!)).toBeGreaterThan(4.5);
   });
+});
 
-  it('stands in the README, with its meaning in words', () => {
-    expect(readGuide('README.md')).toMatch(/!\[[^\]]{40,}\]\(docs\/demo\.svg\)/);
+describe('docs/without-locks.svg', () => {
+  const findings = rowsOf(readGuide('docs/demo.svg')).map(([what, measured]) => ({ what: what!, measured: measured! }));
+
+  it('shows findings of the same run as docs/demo.svg', () => {
+    for (const [, ...names] of COMPARED) {
+      for (const name of names) expect(findings.map(({ what }) => what)).toContain(name);
+    }
+    expect(readGuide('docs/without-locks.svg')).toBe(comparison(findings));
+  });
+
+  it('is in the README, described in words', () => {
+    expect(readGuide('README.md')).toMatch(/!\[[^\]]{40,}\]\(docs\/without-locks\.svg\)/);
   });
 });
 

@@ -40,8 +40,14 @@ describe('the packed files', () => {
     expect(missingCode(new Set([...packed, ...code]))).not.toContain('dist/esm/schedule.js');
   });
 
-  it('have nothing else: no program, no picture, no dashboard', () => {
-    expect(packed.filter((path) => !pages.includes(path))).toEqual(['LICENSE', 'package.json']);
+  it('have the rules and the dashboard for Prometheus, but no program and no picture', () => {
+    expect(packed.filter((path) => !pages.includes(path)).toSorted()).toEqual([
+      'LICENSE',
+      'docs/operations/prometheus/alerts.test.yml',
+      'docs/operations/prometheus/alerts.yml',
+      'docs/operations/prometheus/dashboard.json',
+      'package.json',
+    ]);
   });
 
   it('have no mark of tests or tools, as pages', () => {
@@ -74,7 +80,7 @@ describe('the packed files', () => {
   it('lead from README to the repository alone: npm shows it without the others', () => {
     const readme = publishedPage(read('README.md'), { page: 'README.md', ...links });
     expect(followPackedLinks(new Map([['README.md', readme]]))).toEqual({ followed: 0, broken: [] });
-    expect(readme).toContain('](https://raw.githubusercontent.com/shop/locks/v1.2.3/docs/demo.svg)');
+    expect(readme).toContain('](https://raw.githubusercontent.com/shop/locks/v1.2.3/docs/without-locks.svg)');
     expect(readme).toContain('](https://github.com/shop/locks/blob/v1.2.3/docs/guide/getting-started.md)');
   });
 });

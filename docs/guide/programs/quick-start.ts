@@ -1,6 +1,8 @@
+import assert from 'node:assert/strict';
+import { RedisLockService } from 'nestjs-redis-lock';
 import type { SnippetWorld } from '../../../test/docs/snippet-world.js';
 
-export default async ({ provider }: SnippetWorld): Promise<void> => {
-  const reports = provider<{ build(): Promise<void> }>('Reports');
-  await Promise.all([reports.build(), reports.build()]);
+export default async ({ app }: SnippetWorld): Promise<void> => {
+  const locks = app.get(RedisLockService);
+  assert.equal(await locks.using('order:7', () => 17), 17);
 };

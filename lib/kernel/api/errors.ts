@@ -389,7 +389,7 @@ export class InvalidLockOptionsError extends LockError {
 }
 
 /**
- * A resource name is empty, too long, reserved (`cron:…`, `leader:…`), or malformed text. Extends
+ * A resource name is empty, too long, reserved (`cron:…`, `leader:…`, `once:…`), or malformed text. Extends
  * `InvalidLockOptionsError`.
  *
  * @remedy Respond with 400, or validate the input before.

@@ -186,23 +186,26 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   };
 }
 
+/**
+ * Options for several independent primaries. The compiler explains a mistake by the last member of the union. TypeScript
+ * 6 sorts them by their place here, and 7 by name: so `connection: process.env.REDIS_URL` is explained by `connection`.
+ */
+export interface OptionsForQuorum extends RedisLockModuleSettings {
+  connection?: never;
+  quorum: QuorumOptions;
+}
+
 /** Options for one Redis, Sentinel or Cluster, or for locks in this process. */
 export interface OptionsWithConnection extends RedisLockModuleSettings {
   connection: RedisConnectionOption;
   quorum?: never;
 }
 
-/** Options for several independent primaries. */
-export interface OptionsWithQuorum extends RedisLockModuleSettings {
-  connection?: never;
-  quorum: QuorumOptions;
-}
-
 /**
  * The options of `RedisLockModule.forRoot`: with either `connection` or `quorum`. The factories of `forRootAsync`
  * return the same.
  */
-export type RedisLockModuleOptions = OptionsWithConnection | OptionsWithQuorum;
+export type RedisLockModuleOptions = OptionsWithConnection | OptionsForQuorum;
 
 /** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {

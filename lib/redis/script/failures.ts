@@ -84,6 +84,12 @@ function adviceOn(code: string, message: string): string | undefined {
       'leaves it out. See docs/operations/acl.md#renamed-and-missing-commands'
     );
   }
+  if (/should be passed using the KEYS array/.test(message)) {
+    return (
+      'This service checks scripts for keys in Lua variables: set its parameter script_check_enable to 0. ' +
+      'See docs/operations/topologies.md#managed-services'
+    );
+  }
   const [, command] = (code === 'NOPERM' && REFUSED_COMMAND.exec(message)) || [];
   return command === undefined ? ADVICE[code] : `Add the rule +${command} to the ACL user`;
 }

@@ -40,6 +40,13 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     "Object literal may only specify known properties, and 'ttl' does not exist in type 'OptionsWithConnection & RedisLockModuleExtras'.",
   ],
   [
+    'forRoot with a variable that may be missing',
+    `RedisLockModule.forRoot({ connection: process.env['REDIS_URL'] });`,
+    '',
+    "Argument of type '{ connection: string | undefined; }' is not assignable to parameter of type 'WithConnectionOrQuorum'." +
+      " Type '{ connection: string | undefined; }' is not assignable to type 'OptionsWithConnection & RedisLockModuleExtras'.",
+  ],
+  [
     'a lock without a key',
     method(`@DistributedLock({ waitMs: 1_000 }) async pay() {}`),
     '',

@@ -91,6 +91,15 @@ describe('what Redis answers', () => {
     });
   });
 
+  it('names the setting of a service that checks scripts for keys in Lua variables', () => {
+    const message =
+      'ERR bad lua script for redis cluster, all the keys that the script uses should be passed using the KEYS array';
+    expect(toStoreError(replyError(message))).toMatchObject({
+      failure: 'refused',
+      message: expect.stringContaining('set its parameter script_check_enable to 0') as string,
+    });
+  });
+
   it('comes with advice', () => {
     const { message } = toStoreError(replyError('NOAUTH Authentication required.'));
     expect(message).toBe('NOAUTH Authentication required. Give the password in the connection option');

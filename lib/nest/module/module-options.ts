@@ -205,7 +205,7 @@ export interface OptionsWithConnection extends RedisLockModuleSettings {
  * The options of `RedisLockModule.forRoot`: with either `connection` or `quorum`. The factories of `forRootAsync`
  * return the same.
  */
-export type RedisLockModuleOptions = OptionsWithConnection | OptionsForQuorum;
+export type RedisLockModuleOptions = OptionsForQuorum | OptionsWithConnection;
 
 /** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {

@@ -43,8 +43,8 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     'forRoot with a variable that may be missing',
     `RedisLockModule.forRoot({ connection: process.env['REDIS_URL'] });`,
     '',
-    "Argument of type '{ connection: string | undefined; }' is not assignable to parameter of type 'WithConnectionOrQuorum'." +
-      " Type '{ connection: string | undefined; }' is not assignable to type 'OptionsWithConnection & RedisLockModuleExtras'.",
+    `Argument of type '{ connection: string | undefined; }' is not assignable to parameter of type 'WithConnectionOrQuorum'.
+  Type '{ connection: string | undefined; }' is not assignable to type 'OptionsWithConnection & RedisLockModuleExtras'.`,
   ],
   [
     'a lock without a key',

@@ -96,7 +96,7 @@ describe('@Once', () => {
   it('logs once that a result is too large to keep', async () => {
     const { one, log } = await reports();
     expect([await one.large(), await one.large()]).toEqual(['1 is large', '2 is large']);
-    const lines = log.lines.filter(({ message }) => message.includes('not kept'));
+    const lines = log.lines.filter(({ message }) => message.includes('not stored'));
     expect(lines).toHaveLength(1);
     expect(lines[0]!.message).toMatch(
       /^A result of "once:large" \(group "Reports\.large"\) was not stored: it has 12 bytes/,

@@ -183,7 +183,7 @@ describe('the explanation of a lock', () => {
           waiters: places.map((placeMs, index) => ({ ...WAITER, instanceId: `w${index}`, placeMs, leaseMs })),
         },
         own,
-      ).find((sentence) => sentence.includes('kept'));
+      ).find((sentence) => sentence.includes('place'));
     const rhythm = 'A live waiter does so at least every 10 s.';
     // A place that may have been kept in time, with jitter and some delay.
     expect(silence([17_400, 14_500])).toBeUndefined();

@@ -107,7 +107,7 @@ export class Keys {
     return `${this.prefix}:jobs`;
   }
 
-  /** The marker of `exec --once`: the command has ended well under this key. */
+  /** The marker of `exec --once`: the command has succeeded under this key. */
   done(resource: string, key: string): string {
     return `${this.lock(resource)}:done:${encodeResource(key)}`;
   }

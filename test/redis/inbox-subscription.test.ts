@@ -63,7 +63,7 @@ class Subscribed extends EventEmitter {
 }
 
 describe('a subscription that Redis refuses', () => {
-  it('is asked for every 10 s, and its waiters are told once: of the refusal, and of its end', async () => {
+  it('is probed every 10 s, and waiters are notified once of the rejection and once of its end', async () => {
     const subscribed = new Subscribed();
     const { inbox, reconnected } = subscribed;
     subscribed.error = NOPERM;

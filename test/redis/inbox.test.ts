@@ -49,7 +49,7 @@ describe('a message in the inbox', () => {
     );
   });
 
-  it('about a grant is for nobody any more once its token or its stamp was changed', () => {
+  it('about a grant is ignored if its token or its stamp was changed', () => {
     fc.assert(
       fc.property(number, number, number, number, (token, sentAt, otherToken, otherStamp) => {
         fc.pre(token !== otherToken || sentAt !== otherStamp);
@@ -273,7 +273,7 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual(['deliveryUncertain', 'replaced']);
   });
 
-  it('are followed sooner where a message does not come, and not where it is late', async () => {
+  it('are followed sooner if a message is lost, but not if it is late', async () => {
     const inbox = new ProbedInbox();
     inbox.probes.setNeeded(true);
     await inbox.untilSent(2);
@@ -297,7 +297,7 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual([]);
   });
 
-  it('prove a new connection where their messages are slow, as on a cluster that is busy', async () => {
+  it('prove a new connection even if messages are slow, as on a busy cluster', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
     inbox.probes.setNeeded(true);
@@ -433,7 +433,7 @@ describe('probes of the inbox', () => {
       expect([inbox.sent.length, inbox.probes.silentSince]).toEqual([2, undefined]);
     });
 
-    it('are forgotten with their connection where the next one cannot be probed: waiters ask there', async () => {
+    it('are forgotten with their connection if the next one cannot be probed: waiters ask there', async () => {
       const inbox = new ProbedInbox();
       inbox.probes.setNeeded(true);
       inbox.way = 'says nothing';
@@ -492,7 +492,7 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual([]);
   });
 
-  describe('against a neighbour who hears the channel and writes to it', () => {
+  describe('against another user who reads the channel and writes to it', () => {
     it('count once: what he repeats proves nothing', async () => {
       const inbox = new ProbedInbox();
       inbox.probes.setNeeded(true);
@@ -518,7 +518,7 @@ describe('probes of the inbox', () => {
     });
   });
 
-  it('end with the store: no timer is left, and nothing is told any more', async () => {
+  it('end with the store: no timer is left, and no more events are emitted', async () => {
     const inbox = new ProbedInbox();
     inbox.way = 'loses';
     inbox.probes.setNeeded(true);
@@ -533,7 +533,7 @@ describe('probes of the inbox', () => {
     expect(inbox.log).toEqual(['deliveryUncertain']);
   });
 
-  it('let a waiter rely on messages for five seconds where a loss may not be noticed', () => {
+  it('let a waiter rely on messages for five seconds if a loss may go unnoticed', () => {
     const inbox = new ProbedInbox();
     inbox.mayLoseMessages = true;
     expect(inbox.probes.trustedForMs).toBe(5_000);
@@ -566,7 +566,7 @@ describe('probes of the inbox', () => {
       expect(inbox.log).toEqual(['deliveryUncertain']);
     });
 
-    it('are no loss where one primary is down, and the store is not silent', async () => {
+    it('are not counted as a loss if one primary is down and the store still answers', async () => {
       const inbox = cluster();
       inbox.servers[1]!.way = 'says nothing';
       await inbox.untilSent(12);

@@ -67,8 +67,8 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
 }
 
 /**
- * The lease ended before the work did, or before it began, so that it doesn't begin. Another holder may have had the
- * resource at the same time.
+ * The lease ended before the work did. If it ended before the work began, the work isn't called. Another holder may
+ * have had the resource at the same time.
  *
  * @remedy Stop writing, and check what the work has done before you repeat it. If the event loop is blocked for longer
  * than `leaseMs`, raise `leaseMs`.
@@ -167,8 +167,8 @@ export class LockReentryError extends LockError {
   /** @internal */
   static sharedByOthers(resource: string): LockReentryError {
     return new LockReentryError(
-      `The lease of ${quoteResource(resource)} was not downgraded: this async context has entered it more than once, and ` +
-        `its outer entries still need it. Call this when only one entry is left.`,
+      `The lease of ${quoteResource(resource)} was not downgraded: this async context has locked it more than once, and ` +
+        `the outer calls still need it. Call downgrade() in the outermost one.`,
       resource,
     );
   }

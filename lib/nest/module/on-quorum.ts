@@ -18,7 +18,7 @@ import { connectAll } from './on-redis.js';
 import { invalid, NODES, notOnePrimary, type ResolvedQuorum } from './store-options.js';
 
 const NO_JOBS =
-  'a quorum keeps no records of jobs: no single node knows what was claimed last. Its ticks run as without them. ' +
+  'a quorum keeps no records of jobs: no single node knows what was claimed last. Ticks still run. ' +
   'For history, pauses and missed ticks, keep jobs on one Redis: register the module a second time, with a connection ' +
   'and a name of its own';
 

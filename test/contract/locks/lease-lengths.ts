@@ -36,7 +36,7 @@ export function describeLeaseLengths(suite: QueueSuite, features: StoreFeatures)
         assert.equal('seen' in reply ? reply.seen?.holders[0]?.leaseMs : undefined, OTHER_MS);
       });
 
-      it('is that of the last renewal, be it longer or exact', async ({ world, a, seen }) => {
+      it('is the length of the last renewal, longer or exact', async ({ world, a, seen }) => {
         const owner = await world.holding(a, wish, OTHER_MS);
         await a.store.renew(owner, LONG_MS);
         assert.equal((await seen()).leaseMs, LONG_MS);
@@ -56,7 +56,7 @@ export function describeLeaseLengths(suite: QueueSuite, features: StoreFeatures)
         assertBelow(leaseMs - ttlMs, OTHER_MS / 2);
       });
 
-      it('stays where the label changes', async ({ world, a, seen }) => {
+      it('stays if the label changes', async ({ world, a, seen }) => {
         const owner = await world.holding(a, wish, OTHER_MS);
         await a.store.label(owner, '{"group":"x"}');
         const { leaseMs, label } = await seen();

@@ -35,7 +35,7 @@ function find(facts: ServerFacts, check: string): Check | undefined {
 }
 
 describe('what the facts of a server mean', () => {
-  it('is nothing to do where all is well', () => {
+  it('reports nothing to do if all is well', () => {
     const findings = checksOf(HEALTHY);
     expect(findings.filter(({ status }) => status !== 'ok').map(({ check }) => check)).toEqual(['replicas']);
     expect(exitOf(findings, [])).toBe('done');
@@ -96,7 +96,7 @@ describe('what the facts of a server mean', () => {
     expect(find(facts, 'clock')).toMatchObject({ status, message: expect.stringContaining(message) as string });
   });
 
-  it('is a warning where the round trip is long', () => {
+  it('warns if the round trip is long', () => {
     const facts = { ...HEALTHY, clock: { ...HEALTHY.clock!, roundTrips: { medianMs: 80, slowestMs: 300 } } };
     expect(find(facts, 'round trip')).toMatchObject({ status: 'warning' });
   });
@@ -117,7 +117,7 @@ describe('what the facts of a server mean', () => {
     ]);
   });
 
-  it('is unknown where the user may ask nothing, and no warning', () => {
+  it('is unknown, not a warning, if the user has no permission to ask', () => {
     const findings = checksOf({ ...HEALTHY, info: new Map(), save: undefined });
     expect(findings.filter(({ status }) => status === 'unknown').map(({ check }) => check)).toEqual([
       'eviction',

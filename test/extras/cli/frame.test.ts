@@ -29,13 +29,13 @@ describe('help', () => {
     }
   });
 
-  it('is on stderr where there is no command', async () => {
+  it('prints to stderr without a command', async () => {
     const { code, stdout, stderr } = await runHere([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain('Usage: nestjs-redis-lock <command>');
   });
 
-  it('leaves what stands behind -- alone', async () => {
+  it('passes arguments after -- on unchanged', async () => {
     expect((await runHere(['ls', '--timeout', '100ms', '--', '--help'], NOWHERE)).stdout).not.toContain('Usage');
   });
 
@@ -71,7 +71,7 @@ describe('a command line that is wrong', () => {
     expect(stderr).toContain(message);
   });
 
-  it('says where Redis can be stated', async () => {
+  it('lists the ways to configure Redis', async () => {
     const { code, stderr } = await runHere(['ls']);
     expect(code).toBe(2);
     expect(stderr).toBe('Pass the address of Redis with --url, REDIS_URL in the environment, or --config.\n');

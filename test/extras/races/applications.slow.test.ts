@@ -67,7 +67,7 @@ describe('exploreRaces with an application that was started once', () => {
 
   const invariant = ({ sold }: Shop): boolean => sold === 1;
 
-  it('finds nothing where a decorated method locks', async () => {
+  it('finds no race if a decorated method locks', async () => {
     const pay = (shop: Shop): Promise<void> => shop.pay('7');
     const result = await exploreRaces(setup, [pay, pay], { invariant });
 

@@ -81,7 +81,7 @@ describe('exploreRaces', () => {
     expect(result.failure?.reason).toBe('oversold');
   });
 
-  it('says that no order is to blame where the actors fail one after the other', async () => {
+  it('reports that no order is to blame if the actors fail one after the other', async () => {
     const race = await raceOf(exploreRaces(() => shop(2), [sell, sell], { invariant: ({ stock }) => stock.now === 1 }));
 
     expect(race.switches).toBe(0);
@@ -140,7 +140,7 @@ describe('exploreRaces', () => {
     );
   });
 
-  it('waits for what it does not control, and says where an order led to something else', async () => {
+  it('waits for code outside its control, and reports an order that led to other steps', async () => {
     const slow = async (): Promise<void> => {
       await racePoint('sends');
       await new Promise((resolve) => setTimeout(resolve, 5));

@@ -20,7 +20,7 @@ async function errorOf(run: Promise<unknown>): Promise<RaceFoundError | RaceTool
 }
 
 describe('exploreRaces with hostile actors', () => {
-  it('ends where an actor never does, and says after what it waits', async () => {
+  it('ends if an actor never does, and names its last step', async () => {
     const hanging = async (): Promise<void> => {
       await racePoint('asks a person');
       await new Promise(() => {});

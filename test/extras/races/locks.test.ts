@@ -46,7 +46,7 @@ async function storyOf(actors: Actors, invariant: (world: Shop) => unknown = sol
 }
 
 describe('exploreRaces with locks', () => {
-  it.each(['anything', 'named'] as const)('finds nothing where the work is locked (shares: %s)', async (shares) => {
+  it.each(['anything', 'named'] as const)('finds no race if the work is locked (shares: %s)', async (shares) => {
     const result = await exploreRaces(shop, [locked, locked], { invariant: soldOnce, shares });
 
     expect(result.exhausted).toBe(true);
@@ -80,7 +80,7 @@ describe('exploreRaces with locks', () => {
     );
   });
 
-  it('tries both where a caller does not wait', async () => {
+  it('tries both orders if a caller does not wait', async () => {
     const results = new Set<string>();
     const once = (world: Shop): Promise<unknown> =>
       world.locks.tryUsing('order:7', async () => racePoint('works', { object: 'order' }));

@@ -96,14 +96,14 @@ describe('the orders that are left out', () => {
     expect(total.run).toBeLessThan(total.all);
   });
 
-  it('have outcomes of their own where a point names too little', async () => {
+  it('have other outcomes if a point names too little', async () => {
     const careless: Program = [[{ do: 'move', as: 'y' }], [{ do: 'move', as: 'x' }]];
     const all = await reach(careless, everyOrder(), { onlyNamed: true });
     const some = await reach(careless, pruned(), { onlyNamed: true });
     expect([all.outcomes.size, some.outcomes.size]).toEqual([2, 1]);
   });
 
-  it('are all but one where actors touch nothing in common, and all but two where they write one thing once', async () => {
+  it('all but one are pruned if actors share nothing, and all but two if they write one object once', async () => {
     const write = (object: string): Program[number][number] => ({ do: 'write', object });
     const apart = [
       [write('x'), write('x'), write('x')],

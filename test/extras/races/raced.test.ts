@@ -23,7 +23,7 @@ class Rows {
 const invariant = (): void => {};
 
 describe('raced', () => {
-  it('lets calls through where no race is explored, with private fields and plain properties', async () => {
+  it('passes calls through outside of an exploration, with private fields and plain properties', async () => {
     const rows = raced(new Rows());
     await rows.add('a', 2);
 
@@ -99,7 +99,7 @@ describe('raced', () => {
 });
 
 describe('racePoint', () => {
-  it('resolves at once where no race is explored', async () => {
+  it('resolves at once outside of an exploration', async () => {
     await expect(racePoint('reads')).resolves.toBeUndefined();
   });
 

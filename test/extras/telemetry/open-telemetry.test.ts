@@ -172,7 +172,7 @@ describe('openTelemetry()', () => {
       expect(points((await collect()).get(LockMetric.Held))).toEqual(['default exclusive order = 1']);
     });
 
-    it('where none is registered, it says so to the log of OpenTelemetry, and listens to nothing', () => {
+    it('without a provider, it warns in the log of OpenTelemetry and observes nothing', () => {
       const warn = jest.fn<DiagLogger['warn']>();
       const nothing = () => {};
       diag.setLogger({ warn, error: nothing, info: nothing, debug: nothing, verbose: nothing }, DiagLogLevel.WARN);

@@ -281,7 +281,7 @@ describe('the metrics of lock services', () => {
     });
   });
 
-  it('counts right where a package throws', () => {
+  it('counts correctly if a package throws', () => {
     const broken = new LockMetrics<Attributes>({
       attributesOf: (attributes) => attributes,
       record: () => {

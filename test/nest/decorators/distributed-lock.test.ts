@@ -497,7 +497,7 @@ describe("onBusy: 'cancelHolder'", () => {
     }
   });
 
-  it('is refused where several callers hold the resource', () => {
+  it('is rejected if several callers hold the resource', () => {
     expect(() => {
       class Wrong {
         @ReadLock({ key: 'a', onBusy: 'cancelHolder' } as unknown as { key: string })

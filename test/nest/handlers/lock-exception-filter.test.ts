@@ -160,7 +160,7 @@ describe.each(PLATFORMS)('LockExceptionFilter on %s', (_, adapter) => {
     expect(log.at('error')).toEqual([]);
   });
 
-  it('leaves an outage to the log of the lock service, which has told of it', async () => {
+  it('does not repeat an outage that the lock service has logged', async () => {
     @Controller()
     class Orders {
       constructor(@Inject(RedisLockService) private readonly locks: RedisLockService) {}
@@ -254,7 +254,7 @@ describe.each(PLATFORMS)('a name that a client made unusable, on %s', (_, adapte
     expect([...log.at('error'), ...log.at('warn')]).toEqual([]);
   });
 
-  it('is 500 where the program is wrong, with a line for its author', async () => {
+  it('is 500 for a bug in the program, with a log line for its author', async () => {
     const { url, log } = await startOrders();
     expect((await fetch(`${url}/mistake?id=7`)).status).toBe(500);
     expect(log.at('error')).toEqual([expect.stringContaining('undefined is not a string')]);
@@ -328,7 +328,7 @@ describe('LockExceptionFilter elsewhere than HTTP', () => {
     retryAfterMs: 1_200,
   };
 
-  it('passes the error through where it knows no way to answer', () => {
+  it('passes the error through for an unknown kind of context', () => {
     expect(() => filter.catch(errors['busy']!, hostOf('telegraf'))).toThrow(errors['busy']);
   });
 

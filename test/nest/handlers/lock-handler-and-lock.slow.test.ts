@@ -75,7 +75,7 @@ describe('@LockHandler and @DistributedLock in one request', () => {
   });
   const get = async (path: string): Promise<string> => (await fetch(`${shop.url}/orders/${path}`)).text();
 
-  it.each(['above', 'below'])('are both held, that of the handler outside, wherever it stands: %s', async (path) => {
+  it.each(['above', 'below'])("both locks are held, the handler's outside, in either order: %s", async (path) => {
     expect(JSON.parse(await get(path))).toEqual([1, 1]);
     await eventually(() =>
       expect(told).toEqual(['acquired order', 'acquired stock', 'released stock', 'released order']),

@@ -35,7 +35,7 @@ import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
 import { timeoutInterceptor } from '../timeout-interceptor.js';
 import { useHandlerShop } from './handler-shop.js';
 
-describe('@LockHandler where nothing can ever run it', () => {
+describe('@LockHandler on a method that nothing can run', () => {
   const lock = LockHandler('x') as (...target: unknown[]) => void;
 
   it.each([
@@ -155,7 +155,7 @@ describe('@LockHandler, when the application starts', () => {
   const start = useApps();
   const graphql = (options: unknown) => ({ provide: 'GqlModuleOptions', useValue: options });
 
-  it('says nothing where Nest, or a module that is known, runs the method as a handler', async () => {
+  it('does not warn if Nest, or a known module, runs the method as a handler', async () => {
     const { log } = await start({
       imports: [inMemory()],
       controllers: [KnownController],

@@ -93,7 +93,7 @@ describe('a handler with @LockHandler and @DistributedLock of one resource, call
   });
   const get = async (path: string): Promise<string> => (await fetch(`${shop.url}/orders/${path}`)).text();
 
-  it.each(['above', 'below'])('is told that it would wait for itself: @LockHandler %s', async (where) => {
+  it.each(['above', 'below'])('learns that it would wait for itself: @LockHandler %s', async (where) => {
     expect(JSON.parse(await get(`${where}/outer`))).toEqual(['LOCK_REENTRY', 'LOCK_REENTRY', 'LOCK_REENTRY']);
     expect(atOnce.most).toBe(0);
     expect(acquired).toEqual(['orders']);

@@ -133,7 +133,7 @@ describe('@LockHandler in the other modes', () => {
   });
   afterEach(() => finish.open());
 
-  it('answers requests that read at once, and 423 to one that would write meanwhile', async () => {
+  it('answers concurrent readers, and a writer with 423', async () => {
     const { get } = await startShop();
     const readers = [get('read'), get('read')];
     await eventually(() => expect(running).toEqual(['read', 'read']));
@@ -180,7 +180,7 @@ describe('@LockHandler in the other modes', () => {
       },
     );
 
-    it('takes those of the method as well where they are not', async () => {
+    it('also takes the locks of the method if they differ', async () => {
       const { get } = await startShop();
       expect(await get('one-two')).toEqual([200, '0']);
       expect(acquired()).toEqual(['semaphore', 'semaphore']);

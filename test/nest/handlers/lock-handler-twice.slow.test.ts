@@ -107,7 +107,7 @@ describe('two @LockHandler on a method', () => {
     expect(events).toEqual(['+zebra', '+ant', '-ant', '-zebra']);
   });
 
-  it('lock once where they are of the same resource', async () => {
+  it('lock once for the same resource', async () => {
     await startShop();
     expect(await get('same')).toEqual(['order', 'stock']);
     expect(events).toEqual(['+order', '+stock', '-stock', '-order']);

@@ -508,7 +508,7 @@ describe('streams of an answer', () => {
       expect(events).toEqual(['stream ended']);
     });
 
-    it('a client that goes away while it waits is in nobody’s way: it never runs, and is no error in the log', async () => {
+    it('a client that disconnects while it waits blocks no other call, never runs, and logs no error', async () => {
       call('slow/first');
       await eventually(() => expect(events).toEqual(['first began']));
       const { hangUp } = call('slow/second');

@@ -57,7 +57,7 @@ describe('RedisLockHealth in an application with @nestjs/terminus', () => {
     await lease.release();
   });
 
-  it('answers 503 where one of them is down, and says which', async () => {
+  it('answers 503 if one of them is down, and names it', async () => {
     await using world = await start();
     await world.app.get<RedisLockService>(getRedisLockToken('billing')).beforeApplicationShutdown();
     const { status, body } = await world.ask();
@@ -68,7 +68,7 @@ describe('RedisLockHealth in an application with @nestjs/terminus', () => {
     });
   });
 
-  it('is up with a note where the locks are degraded', async () => {
+  it('is up with a note if the locks are degraded', async () => {
     await using world = await start();
     const well = await world.locks.health();
     const problem = { code: 'ECONNREFUSED', message: 'Away.', server: 2 };

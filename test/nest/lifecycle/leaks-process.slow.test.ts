@@ -26,7 +26,7 @@ describe('a lease that was forgotten', () => {
     runs = { warn, expire };
   });
 
-  it('is told of once, with the place where it was acquired, and is renewed all the same', () => {
+  it('is reported once, with its call site, and still renewed', () => {
     const { leaked, warnings, next, lost, isKeptHeld } = runs.warn;
     expect(leaked.map(({ resource }) => resource).sort()).toEqual(FORGOTTEN);
     for (const { isRenewed, heldMs, callSite } of leaked) {
@@ -41,7 +41,7 @@ describe('a lease that was forgotten', () => {
     expect({ next, lost, isKeptHeld }).toEqual({ next: 'LOCK_TIMEOUT', lost: [], isKeptHeld: true });
   });
 
-  it('ends with its lease where the application wants that, and no other does', () => {
+  it('expires if the application wants that, and no other lease does', () => {
     const { leaked, next, lost, isKeptHeld } = runs.expire;
     expect(leaked.map(({ resource }) => resource).sort()).toEqual(FORGOTTEN);
     expect(leaked.every(({ isRenewed }) => !isRenewed)).toBe(true);

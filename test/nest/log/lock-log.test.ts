@@ -194,7 +194,7 @@ describe('the log of leases', () => {
     await Promise.all(works);
   });
 
-  it('names no group where there is none', async () => {
+  it('names no group if there is none', async () => {
     const work = a.locks.using('order 7', { warnAfterMs: 60_000 }, () => pass(100_000));
     await world.clock.advance(100_000);
     await work;
@@ -336,7 +336,7 @@ describe('the hint at shutdown hooks', () => {
   afterEach(() => others.forEach((listener) => process.on('SIGTERM', listener)));
   const hints = (lines: readonly string[]) => lines.filter((line) => line.includes('SIGTERM'));
 
-  it('is logged once where no code listens for SIGTERM', async () => {
+  it('logs once that no code listens for SIGTERM', async () => {
     const { log } = await start({ imports: [inMemory({ connection: redis().url, leaseMs: 5_000 })] });
     await eventually(() =>
       expect(hints(log.at('log'))).toEqual([

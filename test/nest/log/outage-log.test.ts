@@ -128,7 +128,7 @@ describe('the log of a lock service whose Redis is unreachable', () => {
     expect(log.at('warn')).toHaveLength(1);
   });
 
-  it('is not said to be away where it refuses one resource, and grants others', async () => {
+  it('is not reported as down if it rejects one resource and grants others', async () => {
     await using _job = await a.locks.acquire('job', { leaseMs: LEASE_MS });
     a.store.fates.renew = failing('refused', 'WRONGTYPE Operation against a key');
     await world.clock.advance(2_000);
@@ -217,7 +217,7 @@ describe('the log of a lock service whose Redis is unreachable', () => {
       ]);
     });
 
-    it('has no line where such calls are few and far between, and nothing else is asked', async () => {
+    it('logs nothing if such calls are rare and nothing else is sent', async () => {
       a.store.fates.acquire = lostOnTheWay;
       for (let n = 0; n < 5; n++) {
         const call = a.locks.acquire(`order:${n}`, impatient).catch(() => {});
@@ -267,7 +267,7 @@ describe('the log of a lock service whose Redis is unreachable', () => {
     });
   });
 
-  it('has the line at its end also where it began within a minute of another one', async () => {
+  it('logs its end even if it began within a minute of another one', async () => {
     const fail = () => a.locks.tryAcquire('order:1').catch(() => {});
     const answer = () => a.locks.using('order:1', {}, () => {});
     a.store.fates.acquire = away;

@@ -165,7 +165,7 @@ describe('options of the module', () => {
       expect(error.message).toBe('leaseMs must be an integer from 50 to 86400000 (milliseconds), not 1.');
     });
 
-    it('tells where service belongs when the factory gives it', async () => {
+    it('names the place of service if the factory returns it', async () => {
       const error = await rejection(boot({ useFactory: () => ({ connection: 'memory:', service: 'billing' }) }));
       expect(error.message).toBe(
         'service is an option of RedisLockModule.forRootAsync itself, not of the factory: Nest needs it earlier.',
@@ -426,7 +426,7 @@ describe('a connection that would lead to localhost in silence fails at boot, an
   });
 });
 
-describe('a URL where a name of a server belongs is refused at boot, without showing its password', () => {
+describe('a URL in place of a host name is rejected at boot, without showing its password', () => {
   const bare = `me:${secret}@redis.internal`;
   const sentinels = [{ host: '127.0.0.1', port: 1 }];
   const places: [string, string, () => unknown][] = [

@@ -195,7 +195,7 @@ describe('registering the module', () => {
       return error.message;
     };
 
-    it('which refuses to boot and says where: by the root module and by one of its own modules', async () => {
+    it('which refuses to boot and names the places: the root module and one of its own modules', async () => {
       @Module({ imports: [RedisLockModule.forRoot({ ...memory, keyPrefix: 'orders' })], providers: [Orders] })
       class OrdersModule {}
       const message = await refusal([RedisLockModule.forRoot(memory), OrdersModule]);
@@ -231,7 +231,7 @@ describe('registering the module', () => {
       expect(await app.get(Orders).all()).toBe('orders');
     });
 
-    it('is one service where it is the same dynamic module, in as many modules as want it', async () => {
+    it('is one service if several modules import the same dynamic module', async () => {
       const locks = inMemory({ global: false });
       @Module({ imports: [locks], providers: [Orders] })
       class A {}
@@ -241,14 +241,14 @@ describe('registering the module', () => {
       expect(app.get(Orders, { strict: false }).byType).toBe(app.get(RedisLockService, { strict: false }));
     });
 
-    it('is two services where it is by two applications of one process, also of one dynamic module', async () => {
+    it('is two services in two applications of one process, even with one dynamic module', async () => {
       const locks = inMemory();
       const apps = [await start({ imports: [locks] }), await start({ imports: [locks] })];
       const [first, second] = apps.map(({ app }) => app.get(RedisLockService));
       expect(first).not.toBe(second);
     });
 
-    it('is one service where a test puts another module in the place of one of them', async () => {
+    it('is one service if a test overrides one of the modules', async () => {
       const ofOrders = inMemory();
       @Module({ imports: [ofOrders], providers: [Orders] })
       class OrdersModule {}
@@ -262,7 +262,7 @@ describe('registering the module', () => {
     });
   });
 
-  describe('an application that forgets the module does not boot, and is told what to import', () => {
+  describe('an application without the module does not boot, and learns what to import', () => {
     const boot = (provider: new (...args: never[]) => unknown): Promise<Error> =>
       rejection(
         Test.createTestingModule({ providers: [provider] })
@@ -304,7 +304,7 @@ describe('registering the module', () => {
       expect(error.message).toContain('"RedisLockService:default"');
     });
 
-    it('for a handler that names a service nobody registered', async () => {
+    it('for a handler that names an unregistered service', async () => {
       class ReportsController {
         @Get()
         @LockHandler({ key: 'x', service: 'biling' })

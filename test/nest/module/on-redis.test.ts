@@ -110,7 +110,7 @@ describe('an application on Redis', () => {
     await eventually(async () => expect(await lockKeys()).toEqual([]));
   });
 
-  it('starts while Redis is down, says so, fails with LockUnavailableError meanwhile, and recovers by itself', async () => {
+  it('starts with a warning while Redis is down, fails with LockUnavailableError, and recovers by itself', async () => {
     const own = await startRedis();
     await own.kill();
     const connection = { host: '127.0.0.1', port: own.port, password: '' };

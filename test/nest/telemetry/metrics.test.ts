@@ -125,7 +125,7 @@ describe('the metrics of an application', () => {
     for (const lease of leases) await lease.release();
   });
 
-  it('of an application that has closed are at 0 where it held or waited, and keep their counts', async () => {
+  it('of a closed application return to 0 for held and waiting, and keep their counts', async () => {
     const { meterProvider, scrape } = useSdk();
     @Module({ imports: [inMemory({ telemetry: openTelemetry({ meterProvider }) })] })
     class AppModule {}

@@ -254,7 +254,7 @@ describe('a connection that is never made', () => {
     expect(() => connection.ready()).toThrow('not connected to Redis at redis.test:7000');
   });
 
-  it('says why it breaks, where ioredis only says that a command was not written', () => {
+  it('reports why the connection broke if ioredis only reports that a command was not written', () => {
     const readonly = connection.explain(replyError("READONLY You can't write against a read only replica."));
     expect(readonly).toMatchObject({ failure: 'notExecuted', message: expect.stringMatching(/^READONLY.*primary$/) });
     const notWritten = connection.explain(new Error("Stream isn't writeable and enableOfflineQueue options is false"));

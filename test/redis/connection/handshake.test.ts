@@ -240,7 +240,7 @@ describe('credentials that change', () => {
     expect(b.shown).toEqual([['AUTH', 'secret-2']]);
   });
 
-  it('are asked for again when four fifths of their time are over, and shown by AUTH', async () => {
+  it('are requested again after four fifths of their lifetime, and sent by AUTH', async () => {
     const world = new World();
     world.provide = () => ({ username: 'app', password: `secret-${world.calls}`, expiresAt: world.in(MINUTE_MS) });
     const client = world.client();
@@ -254,7 +254,7 @@ describe('credentials that change', () => {
     expect(client.shown).toHaveLength(2);
   });
 
-  it('are not shown again where they are the same', async () => {
+  it('are not sent again if they are the same', async () => {
     const world = new World();
     world.provide = () => ({ password: 'same', expiresAt: world.in(MINUTE_MS) });
     const client = world.client();

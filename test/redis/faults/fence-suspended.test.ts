@@ -24,7 +24,7 @@ describe('a process that is suspended between its check and its write', () => {
     expect(await next.ask('checkAndWrite', 'x', false)).toMatchObject({ guarded: 'OK' });
   });
 
-  it('is accepted where nobody has come in between: it was in time', async () => {
+  it('is accepted if no other holder came in between', async () => {
     const [paused, next] = [await startProcess(700), await startProcess(60_000)];
     await paused.ask('acquire', 'x');
     const late = paused.ask('checkAndWrite', 'x', true);

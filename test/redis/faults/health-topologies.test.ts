@@ -39,7 +39,7 @@ describe('locks.health() on a cluster', () => {
   const cluster = useRedisCluster({ args: ['--cluster-require-full-coverage', 'no'] });
   const start = useInstances(() => cluster().connection);
 
-  it('is up where every primary with slots takes a write, and leaves nothing on any of them', async () => {
+  it('is up if every primary with slots accepts a write, and leaves nothing behind', async () => {
     const { locks } = await start({ defaults: patient });
     for (let i = 0; i < 5; i++) {
       expect(await locks.health(WITHIN)).toMatchObject({

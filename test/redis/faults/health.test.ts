@@ -283,7 +283,7 @@ describe('locks.health() on one Redis', () => {
       expect(problems[0]!.message).toContain(right.startsWith('~') ? 'the keys' : right);
     });
 
-    it('is degraded without +publish: waiters hear late', async () => {
+    it('is degraded without +publish: waiters are notified late', async () => {
       await allow((rule) => rule !== '+publish');
       const { locks } = await startAsUser();
       expect(await locks.health(WITHIN)).toMatchObject({ status: 'degraded', problems: [{ code: 'NOPERM' }] });

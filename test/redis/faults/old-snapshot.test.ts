@@ -213,7 +213,7 @@ describe('a server that was restarted from an old snapshot', () => {
     },
   );
 
-  it('is not believed where a process that knows nothing of it grants all the same', async () => {
+  it('is ignored if a process without the option grants it', async () => {
     const [a, b, careless] = [await start(CAREFUL), await start(CAREFUL), await start()];
     const held = await a.locks.acquire('x');
     const waiting = b.locks.acquire('x');

@@ -133,7 +133,7 @@ describe('a connection for messages', () => {
       );
     });
 
-    it('is found although a neighbour who hears the channel repeats what was said, and makes up more', async () => {
+    it('is detected even if another user replays and invents messages', async () => {
       await using proxy = await TcpProxy.start(redis().port);
       const far = await listen({ connection: proxy.url });
       const channel = far.store.keys.inbox(far.store.clientId);
@@ -216,7 +216,7 @@ describe('a connection for messages', () => {
         await longScript(at);
       };
 
-      it('answers nobody, which is told with its begin, or runs a script, and is silent or says that it is busy', async () => {
+      it('that hangs, or runs a script, is reported with the time since when', async () => {
         const blockers = [pauses, runsSilentScript, runsBusyScript];
         await Promise.all(
           blockers.map(async (block, index) => {
@@ -243,7 +243,7 @@ describe('a connection for messages', () => {
     });
   });
 
-  it('is proved no more once the store is closed, and nothing is told of its end', async () => {
+  it('is no longer probed once the store is closed, and emits nothing', async () => {
     const [listener, witness] = [await listen(), await listen()];
     await untilProbed(2);
     await listener.locks.shutdown(0);

@@ -87,7 +87,7 @@ describe('several resources of one Redis', () => {
     }
   });
 
-  it('are acquired where Redis has forgotten the script', async () => {
+  it('are acquired after Redis has forgotten the script', async () => {
     const { locks } = await start();
     await admin().script('FLUSH');
     const lease = await locks.acquire(ALL);

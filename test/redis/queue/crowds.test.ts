@@ -81,7 +81,7 @@ describe('no script takes longer', () => {
     expect(await admin().keys('*')).toEqual(['lock:fence']);
   });
 
-  it('for those whose inbox nobody reads: they are passed over, and whoever lives behind them is granted', async () => {
+  it('for waiters without a subscriber: they are skipped, and the next live one is granted', async () => {
     const [store, { locks }] = [await open(), await start()];
     const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);
@@ -96,7 +96,7 @@ describe('no script takes longer', () => {
     await eventually(async () => expect(await admin().keys('*')).toEqual(['lock:fence']));
   });
 
-  it('for a call that does not wait: it passes over all of them, and gets a lock that nobody holds', async () => {
+  it('for a call that does not wait: it skips all of them, and gets the free lock', async () => {
     const [store, { locks }] = [await open(), await start()];
     const holder = newOwner(store);
     await store.acquire(holder, LONG_MS);

@@ -26,7 +26,7 @@ describe('what Redis says of the holders', () => {
     return inScripts;
   };
 
-  it('costs no command where there is one holder, and nothing where the lock is free', async () => {
+  it('costs no command for one holder, or for a free lock', async () => {
     const [holder, other] = [await start(), await start()];
     await ask(other, { mode: 'write' });
     expect(await counted(() => holder.locks.acquire('b'))).toEqual({
@@ -67,7 +67,7 @@ describe('what Redis says of the holders', () => {
     });
   });
 
-  it('costs one command where many share it, however many they are; two where there are more than it names', async () => {
+  it('costs one command for shared locks, two if there are more holders than it names', async () => {
     const [holder, other] = [await start(), await start()];
     for (const [holders, expected] of [
       [3, { hrandfield: 1 }],
@@ -87,7 +87,7 @@ describe('what Redis says of the holders', () => {
     }
   });
 
-  it('is told without the right to HRANDFIELD, but for those who share a lock', async () => {
+  it('works without permission for HRANDFIELD, except for shared locks', async () => {
     const rules = ['on', 'nopass', '~*', '&*', '+@all', '-hrandfield'];
     await admin().call('ACL', 'SETUSER', 'app', 'reset', ...rules);
     const holder = await start();
@@ -101,7 +101,7 @@ describe('what Redis says of the holders', () => {
     expect(shared.message).toMatch(/^"shared" was not free within \d/);
   });
 
-  describe('where another program has written the lock', () => {
+  describe('if another program has written the lock', () => {
     const hostile: [string, (key: string) => Promise<unknown>, object][] = [
       [
         'no slash in the owner',

@@ -95,7 +95,7 @@ describe('a user who may use the channels, and no key', () => {
     return { a, b, c, lease, waiting, message: stranger.heard[0]!.message };
   };
 
-  it('hears no secret', async () => {
+  it('receives no secret', async () => {
     const { a, lease, message } = await scene();
     const owner = (await admin().get('lock:{x}'))!.split(' ')[0]!;
     expect(owner).toMatch(new RegExp(`^${a.store.clientId}/.{22}$`));
@@ -146,7 +146,7 @@ describe('a user who may use the channels, and no key', () => {
     await expectNothingLeft(admin(), a, b, c);
   });
 
-  it('cannot change a grant on its way, where the waiter has not heard it', async () => {
+  it('cannot change a grant that the waiter has not received', async () => {
     const proxy = await TcpProxy.start(redis().port);
     await using _ = proxy;
     const [a, far] = [await start(), await start({ connection: proxy.url })];

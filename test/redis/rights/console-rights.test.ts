@@ -34,7 +34,7 @@ describe('the console, as the ACL user of docs/operations/acl.md', () => {
     expect(denied.filter((entry) => !/client\|setinfo/i.test(JSON.stringify(entry)))).toEqual([]);
   });
 
-  it('says how many have not answered where it may not ask who is connected', async () => {
+  it('counts missing answers if it may not list connected clients', async () => {
     const frozen = await startProcess(60_000);
     const api = await startConsole('-pubsub|channels');
     frozen.suspend();

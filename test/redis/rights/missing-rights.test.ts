@@ -62,7 +62,7 @@ describe('the probe for missing rights', () => {
     expect(await probeAs(left)).toEqual({ needed: ['+evalsha', '+get', '+hscan'], helpful: ['+publish'] });
   });
 
-  it('names commands that write, too, where the keys are missing', async () => {
+  it('names commands that write even if the keys are missing', async () => {
     const left = RIGHTS.filter((right) => !['~lock:*', '+hset', '+incr'].includes(right));
     expect(await probeAs(left)).toEqual({ needed: ['+hset', '+incr', '~lock:*'], helpful: [] });
   });
@@ -134,7 +134,7 @@ describe('the probe for missing rights', () => {
     });
   });
 
-  it('finds nothing where there is no connection: other calls say why', async () => {
+  it('finds nothing without a connection: other calls report why', async () => {
     const client = new Redis(redis().url, { disconnectTimeout: 0 });
     clients.push(client);
     await client.ping();

@@ -85,11 +85,11 @@ describe('a command of a script, encoded for the wire', () => {
       return byteLength.mock.calls.length;
     }
 
-    it('once where each character is a byte, however many parts there are', () => {
+    it('once if each character is a byte, however many parts there are', () => {
       expect(counts({ keys: ['a', 'b', 'c'], args: Array.from({ length: 20 }, String) })).toBe(1);
     });
 
-    it('of each part where one is not: the number of keys, the keys and the arguments', () => {
+    it('of each part otherwise: the number of keys, the keys and the arguments', () => {
       expect(counts({ keys: ['a', 'b', 'é'], args: ['d', 'e'] })).toBe(1 + 1 + 3 + 2);
     });
   });

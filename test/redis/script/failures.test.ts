@@ -43,12 +43,12 @@ describe('what Redis answers', () => {
     },
   );
 
-  it('was never asked where the connection could not be written to', () => {
+  it('was never sent if the connection could not be written to', () => {
     const error = new Error("Stream isn't writeable and enableOfflineQueue options is false");
     expect(toStoreError(error).failure).toBe('notExecuted');
   });
 
-  it('has its code found where a script wraps it, before Redis 7', () => {
+  it('has a code that is found even if a script wraps it, before Redis 7', () => {
     const message =
       'ERR Error running script (call to f_0123456789012345678901234567890123456789): @user_script:7: @user_script: 7: ' +
       '-READONLY You can not write against a read only replica.';
@@ -64,12 +64,12 @@ describe('what Redis answers', () => {
     expect(withAdvice(error, { NOPERM: 'Other advice' }).message).toBe(`${message}. Other advice`);
   });
 
-  it('comes with all that a user needs, where Redis does not name the command', () => {
+  it('lists all permissions if Redis does not name the command', () => {
     const { message } = toStoreError(replyError('NOPERM No permissions to access a key'));
     expect(message).toContain('The ACL user needs EVALSHA, EVAL');
   });
 
-  describe('where a command was renamed or is missing', () => {
+  describe('if a command was renamed or is missing', () => {
     const PAGE = 'See docs/operations/acl.md#renamed-and-missing-commands';
     const line = SCRIPTS.ACQUIRE.lua.split('\n').findIndex((text) => text.includes("redis.call('INCR'")) + 1;
 
@@ -110,7 +110,7 @@ describe('what Redis answers', () => {
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'tls: { ca }'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls: { servername }'],
     ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls: { cert, key }'],
-  ])('comes with advice where TLS fails: %s', (code, advice) => {
+  ])('comes with advice if TLS fails: %s', (code, advice) => {
     const { failure, message } = toStoreError(Object.assign(new Error('no\n'), { code }));
     expect(failure).toBe('unknown');
     expect(message).toMatch(/^no\. [A-Z]/);

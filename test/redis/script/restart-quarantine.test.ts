@@ -74,7 +74,7 @@ function worldOf({ isPersistent = false } = {}) {
 }
 
 describe('the quarantine after a restart', () => {
-  it('holds nobody up on a server that runs for long', async () => {
+  it('delays no call on a server that has been up for long', async () => {
     const { acquire } = worldOf();
     expect(await acquire()).toBe('granted');
   });
@@ -122,7 +122,7 @@ describe('the quarantine after a restart', () => {
     }
   });
 
-  it('lasts no longer than the longest lease where the clock was set back before the first look', async () => {
+  it('lasts no longer than the longest lease if the clock was set back before the first check', async () => {
     const { acquire, restart, newProcess, server, clock } = worldOf();
     restart();
     server.wallStepMs -= HOUR_MS;
@@ -233,7 +233,7 @@ describe('the quarantine after a restart', () => {
       expect(await release()).toBe('granted');
     });
 
-    it('is executed where the server refuses the check, and grants nothing', async () => {
+    it('runs if the server rejects the check, and grants nothing', async () => {
       const { release, acquire, server } = worldOf();
       server.refusal = "NOPERM this user has no permissions to run the 'info' command";
       expect(await release()).toBe('grant nothing');
@@ -262,7 +262,7 @@ describe('the quarantine after a restart', () => {
       expect(trusts()).toBe(true);
     });
 
-    it('is enough where nothing is forgotten', async () => {
+    it('is enough if nothing was forgotten', async () => {
       const { acquire, trusts, restart, server } = worldOf({ isPersistent: true });
       restart();
       server.data = DATA.kept;

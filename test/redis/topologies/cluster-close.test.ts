@@ -25,7 +25,7 @@ describe('a cluster whose nodes hang', () => {
     server.close();
   });
 
-  it('keeps nobody waiting who closes the application', async () => {
+  it('does not delay the end of the application', async () => {
     const { port } = server.address() as AddressInfo;
     const model = new Cluster([{ host: '127.0.0.1', port }], { lazyConnect: true });
     // Keeps its commands pending, so that only the call can end the connection.

@@ -28,7 +28,7 @@ describeOnMachine('a slot of a cluster that moves', () => {
   const failures = (instances: readonly LockInstance[]) =>
     instances.flatMap(({ events }) => events.filter(({ type }) => /Failed$|^lost$/.test(type)));
 
-  it('again and again, while many take the lock in it: each gets it, one at a time, and nobody hears of it', async () => {
+  it('repeatedly under load: each call gets the lock, one at a time, without an error', async () => {
     const instances = [await start(PATIENT), await start(PATIENT), await start(PATIENT)];
     const sections = new CriticalSections();
     let isMoving = true;

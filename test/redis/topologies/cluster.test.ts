@@ -55,7 +55,7 @@ describeOnMachine('locks on a cluster of three', () => {
     expect((await cluster().keys()).filter((key) => !key.endsWith(':fence'))).toEqual([]);
   });
 
-  it('are taken together, where each is on another node', async () => {
+  it('are taken together if each is on another node', async () => {
     const { locks } = await start();
     const names = [await nameOn(0), await nameOn(1), await nameOn(2)];
     const lease = await locks.acquire(names);
@@ -120,7 +120,7 @@ describeOnMachine('locks on a cluster of three', () => {
     expect(error.message).toContain(why);
   });
 
-  it('say so where the connection names one node as if it were one Redis', async () => {
+  it('report a connection that names one node as if it were one Redis', async () => {
     const { host, port } = cluster().nodes[0]!.admin.options;
     const { locks, store } = await start({ connection: `redis://${host}:${port}` });
     expect(await store.missingRights()).toEqual([expect.objectContaining({ isOfCluster: true })]);
@@ -139,7 +139,7 @@ describeOnMachine('locks on a cluster of three', () => {
     ]);
   });
 
-  it('start with the application where the cluster is down, say so, and find it later', async () => {
+  it('start with a warning while the cluster is down, and find it later', async () => {
     await using own = await RedisCluster.start();
     for (const { server } of own.nodes) await server.kill();
     const { locks, store } = await start({ connection: own.connection, patienceMs: 0 });
@@ -178,7 +178,7 @@ describeOnMachine('locks on a cluster of three', () => {
     ).toEqual([]);
   });
 
-  it('ask each node what its user may not do, also where the node has no slot of these keys', async () => {
+  it('ask each node for missing permissions, even a node without a slot of these keys', async () => {
     const { name, password, rules } = documentedUser();
     await using own = await RedisCluster.start({
       args: ['--user', name, ...rules, '+cluster|slots', '+asking'],

@@ -147,7 +147,7 @@ describe('with durability, on a primary and its replica', () => {
     expect((await rejection(locks.acquire('b', { waitMs: 0 }))).message).toMatch(UNCONFIRMED);
   });
 
-  it('a tick is not claimed, or noted as run, where no replica has it', async () => {
+  it('a tick is neither claimed nor recorded if no replica has it', async () => {
     const { store } = await start({ durability: { replicas: 1, timeoutMs: 500 } });
     const jobs = new RedisJobStore(store);
     const tick = { resource: 'cron:job', tick: '1' };
@@ -175,7 +175,7 @@ describe('with durability, on a primary and its replica', () => {
   });
 });
 
-describe('where there is no replica', () => {
+describe('without a replica', () => {
   const redis = useRedis();
   const start = useInstances(() => redis().url);
 

@@ -213,7 +213,7 @@ describeOnMachine('an endpoint that a managed service moves to the replica', () 
   let url: string;
   const start = useInstances(() => url);
 
-  it('READONLY is followed: neither a release nor an acquisition fails, and who waits is told', async () => {
+  it('READONLY is followed: no release or acquisition fails, and waiters are notified', async () => {
     const [old, next] = await startPair();
     await using _old = old;
     await using _next = next;

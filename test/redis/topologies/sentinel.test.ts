@@ -83,7 +83,7 @@ describeOnMachine('a sentinel, which makes the replica the primary', () => {
   });
 
   describe('because somebody told it to (SENTINEL FAILOVER)', () => {
-    it('nobody is told that a server is a replica: calls take longer for a while, and that is all', async () => {
+    it('no call reports that a server is a replica: calls only take longer for a while', async () => {
       const instances = await startThree();
       const errors: unknown[] = [];
       let isOver = false;

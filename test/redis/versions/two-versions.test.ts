@@ -160,7 +160,7 @@ describe('two versions on one Redis', () => {
       expect(await one.ask('runTick', job, at + 1_000)).toEqual(expect.any(Number));
     });
 
-    it('what waits until a resource is free hears it from the other', async () => {
+    it('a watcher of a resource is notified by the other store', async () => {
       const [one, other] = both();
       await one.ask('acquire', 'x');
       const waiting = track(other.ask('waitUntilFree', 'x', LONG_MS));

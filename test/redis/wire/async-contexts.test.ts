@@ -57,7 +57,7 @@ describe('connections that are made while a request is served', () => {
     await expectCollected(data);
   });
 
-  it('are proved in the context of none: nothing of the request that waits stays, and none hears of them', async () => {
+  it("run outside of any request's context, and keep nothing of it", async () => {
     const { store } = await instance();
     const seen: unknown[] = [];
     const look = (): void => void seen.push(request.getStore());

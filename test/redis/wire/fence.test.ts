@@ -173,14 +173,14 @@ describe('fence.guard on a cluster', () => {
   });
   afterAll(() => cluster.disconnect());
 
-  it('works where all keys have one hash tag', async () => {
+  it('works if all keys have one hash tag', async () => {
     const guard = { key: 'fence:{7}', token: 64 };
     expect(await fence.guard(cluster, guard, [['SET', '{7}:a', 1]])).toEqual(['OK']);
     expect(await cluster.get('{7}:a')).toBe('1');
     await expect(fence.guard(cluster, { ...guard, token: 63 }, [])).rejects.toThrow(StaleFencingTokenError);
   });
 
-  it('is told what to do where they have not, and nothing was executed', async () => {
+  it('gets an error with a remedy otherwise, and nothing is executed', async () => {
     const error = await rejection(
       fence.guard(cluster, { key: 'fence:7', token: 64 }, [
         ['SET', 'a', 1],

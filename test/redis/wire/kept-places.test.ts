@@ -52,7 +52,7 @@ describe('places that are kept in one step', () => {
     for (const resource of ['a', 'c']) expect(await placeMsOf(store, resource)).toBeGreaterThan(LONG_MS);
   });
 
-  it('fail together where the server can write nothing, and stand as they were', async () => {
+  it('fail together if the server cannot write, and change nothing', async () => {
     const store = await open();
     const places = await waiting(store, ['a', 'b']);
     await admin().config('SET', 'maxmemory', '1');

@@ -101,7 +101,7 @@ describe('no event, no channel of ioredis, no debug output and no error has what
     for (const id of ids) expect(instruments.placesOf(id)).toEqual([]);
   });
 
-  describe('where Redis repeats the arguments', () => {
+  describe('if Redis repeats the arguments', () => {
     const redis = useRedis({ args: ['--rename-command', 'EVALSHA', ''] });
 
     it('is not in the error of a command that it does not know', async () => {

@@ -62,7 +62,8 @@ function isAnswer(answer: unknown, length: number): answer is readonly (CommandI
 
 function goOnUnasked(client: object, answer: unknown): void {
   unable.add(client);
-  const why = typeof answer === 'string' && answer !== '' ? answer : 'its answer to COMMAND INFO has another form';
+  const why =
+    typeof answer === 'string' && answer !== '' ? answer : 'its reply to COMMAND INFO has an unexpected format';
   process.emitWarning(
     `fence.guard cannot ask Redis which commands it runs in scripts (${why}), and uses a list of its own. A command ` +
       'that is not in the list may fail after the commands before it were executed. Give the ACL user +command|info ' +

@@ -81,7 +81,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     expect(stderr).toContain('There are more than 2 rows.');
   });
 
-  it('finds the prefix by itself, and asks which one where there are several', async () => {
+  it('finds the prefix by itself, and asks if there are several', async () => {
     const { locks } = await start({ keyPrefix: 'shop:locks' });
     await locks.acquire('a');
     expect(await json('ls')).toMatchObject({ code: 0, keyPrefix: 'shop:locks', locks: [{ resource: 'a' }] });

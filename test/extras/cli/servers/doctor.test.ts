@@ -72,7 +72,7 @@ describe('doctor', () => {
     expect(of.get('memory')).toMatchObject({ status: 'warning' });
   });
 
-  it('says where there is no Redis', async () => {
+  it('names the address if Redis is unreachable', async () => {
     const { code, of } = await examine('redis://127.0.0.1:1', ['--timeout', '200ms']);
     expect(code).toBe(3);
     expect(of.get('connection')!.message).toContain('ECONNREFUSED');
@@ -154,7 +154,7 @@ describe('doctor of a user with few rights', () => {
     expect(of.get('instances')).toMatchObject({ status: 'unknown', fix: expect.stringContaining('+pubsub|channels') });
   });
 
-  it('warns where messages are not heard', async () => {
+  it('warns if messages do not arrive', async () => {
     const { rules } = documentedUser();
     const withoutChannel = rules.filter((rule) => !rule.startsWith('&'));
     await admin.acl('SETUSER', 'deaf', ...withoutChannel);

@@ -40,7 +40,7 @@ describe('the command line as a process', () => {
     expect(JSON.parse(stdout)).toMatchObject({ keyPrefix: 'shop', locks: [{ resource: 'order:7' }] });
   });
 
-  it('is quiet where the reader of its output goes away', async () => {
+  it('ends quietly if the reader of its output closes', async () => {
     const { locks } = await start();
     for (let index = 0; index < 300; index++) await locks.acquire(`order:${index}:${'x'.repeat(400)}`);
     const command = [process.execPath, BIN, 'ls', '--scan', '--limit', '1000', '--prefix', 'lock']
@@ -82,7 +82,7 @@ describe('the command line as a process', () => {
     silent.close();
   });
 
-  it('ends with 3 where Redis hangs, within the time', async () => {
+  it('exits with 3 within the time limit if Redis hangs', async () => {
     await redis().pause();
     const hanging = await startCli(['ls', '--timeout', '500ms'], env()).ended;
     await redis().resume();

@@ -53,7 +53,7 @@ describe.each([0, 3])('a lease that the command line ends, in database %d', (dat
     expect(lines[0]).toContain(`Asked for by "ann". Reason: "OPS-17".`);
   });
 
-  it('is said to be reported by none where no process has a log', async () => {
+  it('says that no instance has reported it if no process has a log', async () => {
     const { locks } = await startInstance({ connection: url() });
     const { fencingToken } = await locks.acquire('order:7');
     const { code, ended, stderr } = await release('order:7', fencingToken);

@@ -47,7 +47,7 @@ describe('job --run, between processes', () => {
     expect(fleet.runs).toHaveLength(1);
   });
 
-  it('says that the run has crashed where its process dies', async () => {
+  it('reports a crashed run if its process dies', async () => {
     const { fleet, runIt } = await start(1, HOUR_MS, { leaseMs: 1_000 });
     const { ended } = runIt();
     await eventually(() => expect(fleet.runs).toHaveLength(1));
@@ -71,7 +71,7 @@ describe('job --run, between processes', () => {
     const runIt = (...argv: string[]) =>
       startCli(['job', 'job', '--run', '--prefix', 'lock', ...argv], { REDIS_URL: redis().url }).ended;
 
-    it('says that it is most likely dead, where its process is gone, and runs nothing elsewhere', async () => {
+    it('reports that the process is most likely dead if it is gone, and runs nothing elsewhere', async () => {
       // Dies without notice, as in a crash.
       const dead = await instanceThat(({ store }) => void store.close());
       const { code, stdout, stderr } = await runIt();
@@ -83,7 +83,7 @@ describe('job --run, between processes', () => {
       expect(await admin().exists('lock:{cron:job}:runs')).toBe(0);
     });
 
-    it('waits for it where its process lives, and says at the end that it has not begun', async () => {
+    it('waits while its process is alive, and reports in the end that the run has not started', async () => {
       const alive = await instanceThat(() => {});
       const { code, stdout, stderr } = await runIt('--wait', '6s');
       expect({ code, stdout }).toEqual({ code: 5, stdout: '' });

@@ -77,7 +77,7 @@ describe.each(DATABASES)('job --run, in database %d', (database) => {
     expect(apps.flatMap(({ log }) => log.at('log')).join('\n')).toContain('runs now, on this instance');
   });
 
-  it('ends with 1 where the run fails, and has no text of its error', async () => {
+  it('exits with 1 if the run fails, without the text of its error', async () => {
     const { log } = await startApp();
     const { code, stdout } = await run('broken', '--run');
     expect(code).toBe(1);

@@ -77,7 +77,7 @@ describeOnMachine('behind TLS', () => {
   });
   const start = useInstances(() => server.url);
 
-  it('the commands connect by --config, and say it where they cannot', async () => {
+  it('the commands connect by --config, and report if they cannot', async () => {
     const { locks } = await start();
     await locks.acquire('a');
     const { code, stdout } = await run({ host: '127.0.0.1', port, tls: { ca: authority.cert } }, 'ls');

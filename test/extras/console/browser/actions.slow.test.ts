@@ -5,7 +5,7 @@ const ALL = ['release', 'runJob', 'pauseJob', 'resumeJob'];
 describe('the actions of the console', () => {
   const open = useConsole();
 
-  it('are not there where the application does not allow them', async () => {
+  it('are missing if the application does not allow them', async () => {
     const { page, go } = await open();
     for (const place of ['lock?resource=stock%3Asku-2291', 'jobs', 'job?name=price-feed']) {
       await go(place);

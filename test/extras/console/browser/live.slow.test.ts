@@ -70,7 +70,7 @@ describe('the page of the console while it is looked at', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('follows what changes, and leaves focus, selection and scroll where they are', async () => {
+  it('follows changes, and keeps focus, selection and scroll position', async () => {
     const { page, go, shop } = await open({ locks: 60 });
     await page.clock.install();
     await go('locks');
@@ -126,7 +126,7 @@ describe('the page of the console while it is looked at', () => {
     expect(shop.calls.filter(({ path }) => path === 'leaders').map(({ status }) => status)).toContain(304);
   });
 
-  it('draws no answer to a question about another view, where the address has just changed', async () => {
+  it('ignores a reply for another view after the address has changed', async () => {
     const { page, go, complaints } = await open();
     for (const view of ['now', 'locks', 'blockers', 'jobs', 'leaders', 'instances']) {
       await go(view);

@@ -159,7 +159,7 @@ describe('each way to lock', () => {
       expect(traces.names).toHaveLength(6);
     });
 
-    it('a re-entry makes no span: its work stays where it is', async () => {
+    it('a re-entry creates no span: its work stays below the current one', async () => {
       const { traces, locks } = start();
       const again = (): Promise<void> =>
         locks.using('order:7', { mode: 'reentrant' }, () => traces.request('inner', async () => {}));

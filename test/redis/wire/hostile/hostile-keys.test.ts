@@ -125,7 +125,7 @@ describe('a neighbour writes anything into the keys of the locks', () => {
     expect(await admin().exists('lock:{x}:waiters')).toBe(0);
   });
 
-  it('a fence of another program fails no release: the waiter is told why', async () => {
+  it('a fence of another program fails no release: the waiter gets the reason', async () => {
     const [holder, waiter] = [await start({ defaults: { leaseMs: 900 } }), await start({ defaults: { leaseMs: 900 } })];
     const lease = await holder.locks.acquire('x');
     const refused = rejection<LockUnavailableError>(waiter.locks.acquire('x', { waitMs: 60_000 }));

@@ -203,7 +203,9 @@ export interface FleetReport {
    * version. On a cluster, and without the right `+pubsub|channels`, not all of them are known.
    */
   readonly silent: readonly string[];
-  /** The ids of all subscribed instances, also those of other databases; `null` if Redis does not list all of them. */
+  /**
+   * The ids of all subscribed instances, including those of other databases; `null` if Redis does not list all of them.
+   */
   readonly subscribed: readonly string[] | null;
   /** The number of answers that could not be read: forged, too long, or of a newer version. */
   readonly unreadable: number;

@@ -188,7 +188,7 @@ describe('the loss of the lease', () => {
     expect(run.stderr).toMatch(/"lost".*SIGTERM, and SIGKILL after at most 200 ms/);
   });
 
-  it('is not waited for: a lease that cannot be renewed ends the command while it still stands', async () => {
+  it('ends the command before the lease expires if it cannot be renewed', async () => {
     const run = exec(['cut-off', '--lease', '2s', '--kill-after', '1s', ...ENDLESS]);
     await pidOf(run);
     await redis().pause();

@@ -59,15 +59,13 @@ export {
   InvalidLockOptionsError,
   InvalidResourceError,
   LockAbortedError,
-  LockBusyError,
   LockError,
   LockModeMismatchError,
   LockModuleMissingError,
-  LockQueueFullError,
   LockShutdownError,
-  LockTimeoutError,
   LockUnavailableError,
 } from './kernel/api/errors.js';
+export { LockBusyError, LockQueueFullError, LockTimeoutError } from './kernel/api/busy-errors.js';
 export { LeaseLostError, LockNotHeldError, LockReentryError, NotLeaderError } from './kernel/api/lease-errors.js';
 
 // Events, and what an operator sees and does

@@ -1,4 +1,4 @@
-import { LockBusyError, LockError, LockTimeoutError } from '../../kernel/api/errors.js';
+import { LockError } from '../../kernel/api/errors.js';
 import { isError } from '../../kernel/util/objects.js';
 import { SeededRandom } from '../../testing/fleet/seeded-random.js';
 import {
@@ -16,6 +16,7 @@ import type { Actor } from './schedule/race-context.js';
 import { RaceKit } from './locks/race-kit.js';
 import { type Choice, REAL, Schedule, type ScheduleEnding } from './schedule/schedule.js';
 import { brief, formatInOneLine } from './schedule/story.js';
+import { LockBusyError, LockTimeoutError } from '../../kernel/api/busy-errors.js';
 
 /** The schedules to run at most to shorten the story of a race. */
 const MAX_TO_SHORTEN = 2_000;

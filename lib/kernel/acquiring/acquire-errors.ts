@@ -1,20 +1,17 @@
 import type { AttemptLog, WaitingTimes } from '../places/asking.js';
 import {
   LockAbortedError,
-  LockBusyError,
   LockModeMismatchError,
   LockShutdownError,
-  LockTimeoutError,
   LockUnavailableError,
   quoteResource,
-  type WaitDetails,
 } from '../api/errors.js';
-import { NO_HOLDERS } from '../api/holder.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { ModeConflict } from '../store/lock-store.js';
 import { formatDuration } from '../util/durations.js';
 import { LockStoreError } from '../store/store-error.js';
 import { noteWait, waitBefore } from './waits.js';
+import { type BusyFacts, LockBusyError, LockTimeoutError, type WaitFacts } from '../api/busy-errors.js';
 
 /** Blames the last known cause: another holder has the resource, or Redis could not be asked. */
 export function waitedTooLong(
@@ -23,11 +20,10 @@ export function waitedTooLong(
   now: number,
   log: AttemptLog,
   attempts = log.attempts,
-  details?: WaitDetails,
+  details?: Omit<WaitFacts, 'waitedMs' | keyof BusyFacts>,
 ): LockTimeoutError | LockUnavailableError {
   if (log.last !== 'busy') return unavailable(resource, log, 'acquire', waitedForStore(call, now));
-  const waitedMs = now - call.startedAt;
-  return new LockTimeoutError(resource, waitedMs, attempts, log.holderTtlMs, log.holders(now), undefined, details);
+  return new LockTimeoutError(resource, { ...log.facts(now), attempts, waitedMs: now - call.startedAt, ...details });
 }
 
 /**
@@ -42,18 +38,21 @@ export function cutShort(
   const hadNoTime = error instanceof LockUnavailableError && attemptWasCutShort(error, { waitMs, attemptTimeoutMs });
   const isTimeout = error instanceof LockTimeoutError;
   if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
-  const seen = isTimeout ? error : { ...NO_HOLDERS, attempts: 1, retryAfterMs: 0 };
-  const details = isTimeout ? error : undefined;
-  const { attempts, retryAfterMs } = seen;
   const { waitMs: waitedMs } = requested;
   const { resource } = error;
+  const known = isTimeout ? factsOf(error) : { attempts: 1, retryAfterMs: 0 };
   // It may be free: nothing is known of it.
   const outOfTime = `${quoteResource(resource)} was not acquired: the call timed out (waitMs, ${formatDuration(waitedMs)}) before Redis answered for it. Raise waitMs, or take fewer resources in one call.`;
   const message = isTimeout ? undefined : outOfTime;
-  const late = new LockTimeoutError(resource, waitedMs, attempts, retryAfterMs, seen, message, details);
+  const late = new LockTimeoutError(resource, { ...known, waitedMs }, message);
   const wait = waitBefore(error);
   if (wait) noteWait(late, wait.since, wait.hasWaited);
   throw late;
+}
+
+function factsOf(error: LockTimeoutError): Omit<WaitFacts, 'waitedMs'> {
+  const { attempts, retryAfterMs, place, heldByCaller, cancelRequestedMsAgo } = error;
+  return { attempts, retryAfterMs, seen: error, place, heldByCaller, cancelRequestedMsAgo };
 }
 
 /**
@@ -68,7 +67,7 @@ export function attemptWasCutShort(
 }
 
 export function exhausted(resource: string, log: AttemptLog): LockBusyError | LockUnavailableError {
-  if (log.last === 'busy') return new LockBusyError(resource, log.attempts, log.holderTtlMs, log.holders());
+  if (log.last === 'busy') return new LockBusyError(resource, log.facts());
   return unavailable(resource, log);
 }
 

@@ -1,10 +1,10 @@
 import { unavailable } from './acquire-errors.js';
-import { LockQueueFullError } from '../api/errors.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { Clock } from '../util/clock.js';
 import type { PendingCall, WaitingCalls } from './pending-call.js';
 import type { StoreWaiter } from './store-waiter.js';
 import { noteReasons, type QueueFacts } from './why-waiting.js';
+import { LockQueueFullError } from '../api/busy-errors.js';
 
 /** The local queue of a resource. */
 interface CallsInLine {
@@ -108,5 +108,5 @@ function fullError(
   where: 'process' | 'redis',
   now: number,
 ): LockQueueFullError {
-  return new LockQueueFullError(resource, { ...limit, where }, log.attempts, log.holderTtlMs, log.holders(now));
+  return new LockQueueFullError(resource, { ...limit, where, ...log.facts(now) });
 }

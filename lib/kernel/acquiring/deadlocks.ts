@@ -1,4 +1,3 @@
-import type { DeadlockedCall, HeldMeanwhile } from '../api/errors.js';
 import { findCycle, type NestedWait, deadlockedCalls } from '../deadlocks/cycles.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Hold } from '../holding/hold.js';
@@ -6,6 +5,7 @@ import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import { applicationSiteOf } from '../util/call-site.js';
 import type { NestedCall, PendingCall } from './pending-call.js';
+import type { DeadlockedCall, HeldMeanwhile } from '../api/busy-errors.js';
 
 interface Caller extends Pick<PendingCall, 'options' | 'startedAt' | 'giveUpAt'> {
   readonly nested?: NestedCall | undefined;

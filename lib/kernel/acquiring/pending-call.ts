@@ -2,7 +2,6 @@ import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { ModeConflict, LockOwner } from '../store/lock-store.js';
-import type { DeadlockedCall } from '../api/errors.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
@@ -10,6 +9,7 @@ import { LONG_WAIT_MS, noteWait } from './waits.js';
 import type { Origin } from '../util/call-site.js';
 import { onAbort } from '../util/signals.js';
 import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/asking.js';
+import type { DeadlockedCall } from '../api/busy-errors.js';
 
 /** The maximum age of reported holders. */
 export const NEWS_MS = 1_000;

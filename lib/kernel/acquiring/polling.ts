@@ -3,7 +3,6 @@ import { heldByCaller, holdsNothing, liveHolds, watchForDeadlock } from './deadl
 import type { LocalQueue } from './local-queue.js';
 import { createOwner, withTimeout } from '../store/ask.js';
 import { AttemptLog, givesUpAt, grantedTooLate } from '../places/asking.js';
-import type { DeadlockedCall } from '../api/errors.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Grant } from '../holding/hold.js';
 import type { NestedCall } from './pending-call.js';
@@ -17,6 +16,7 @@ import { strategyFailed } from './failed-calls.js';
 import { pause } from '../util/promises.js';
 import { checkPause } from '../api/retry.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
+import type { DeadlockedCall } from '../api/busy-errors.js';
 
 class Poller {
   readonly log = new AttemptLog();

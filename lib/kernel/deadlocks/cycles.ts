@@ -1,5 +1,5 @@
-import type { DeadlockedCall } from '../api/errors.js';
 import type { LockMode } from '../api/lock-mode.js';
+import type { DeadlockedCall } from '../api/busy-errors.js';
 
 /**
  * The maximum number of visited calls, counted once for each path to them: some ten milliseconds. With so many in a

@@ -1,7 +1,7 @@
-import type { DeadlockedCall } from '../api/errors.js';
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Clock } from '../util/clock.js';
 import { byResource, findCycle, findCycles, type NestedWait, deadlockedCalls } from './cycles.js';
+import type { DeadlockedCall } from '../api/busy-errors.js';
 
 /** Ask all instances this long before a wait ends: a roll call takes up to 300 ms, and Redis may be slow. */
 const ASK_BEFORE_MS = 1_000;

@@ -1,3 +1,4 @@
+import type { BusyFacts } from '../api/busy-errors.js';
 import type { AttemptOutcome } from '../api/errors.js';
 import { aged, type Holders, NO_HOLDERS } from '../api/holder.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
@@ -148,6 +149,11 @@ export class AttemptLog {
     this.failures = 0;
     this.#answer = answer;
     this.#seenAt = seenAt;
+  }
+
+  /** What is known of the resource, for an error. */
+  facts(now?: number): BusyFacts {
+    return { attempts: this.attempts, retryAfterMs: this.holderTtlMs, seen: this.holders(now) };
   }
 
   /** The holders that the last answer named, as they should be by now. */

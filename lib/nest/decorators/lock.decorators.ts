@@ -1,4 +1,4 @@
-import { InvalidLockOptionsError, LockBusyError } from '../../kernel/api/errors.js';
+import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import type { Lease, LockedWork } from '../../kernel/api/lease.js';
 import type { AcquireMode } from '../../kernel/api/lock-options.js';
 import { isWebResponse } from '../../kernel/api/unfinished-work.js';
@@ -35,6 +35,7 @@ import {
   wrapMethod,
 } from './method.js';
 import { refusalOfFirstCall } from './transaction-order.js';
+import { LockBusyError } from '../../kernel/api/busy-errors.js';
 
 /**
  * Runs the method on one instance at a time: acquires the lock, renews it while the method runs, and releases it.

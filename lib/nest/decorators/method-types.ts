@@ -1,5 +1,5 @@
-import type { LockBusyError } from '../../kernel/api/errors.js';
 import type { ResourceNames } from '../../kernel/api/resource.js';
+import type { LockBusyError } from '../../kernel/api/busy-errors.js';
 
 /** Any method that a decorator may wrap. */
 export type AsyncMethod = (...args: never[]) => Promise<unknown>;

@@ -2,14 +2,13 @@ import { HttpStatus } from '@nestjs/common';
 import {
   InvalidResourceError,
   LockAbortedError,
-  LockBusyError,
   LockError,
-  LockQueueFullError,
   LockShutdownError,
   LockUnavailableError,
 } from '../../kernel/api/errors.js';
 import { JobNotFoundError } from '../../features/jobs/core/job-info.js';
 import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../kernel/api/lease-errors.js';
+import { LockBusyError, LockQueueFullError } from '../../kernel/api/busy-errors.js';
 
 /** 423 Locked. Not every version of Nest has it in HttpStatus. */
 const LOCKED = 423;

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { checked, checkFunction, integer, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
-import { LockBusyError } from '../../kernel/api/errors.js';
 import { settle } from '../../kernel/util/promises.js';
 import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
+import { LockBusyError } from '../../kernel/api/busy-errors.js';
 
 /** Options of `expectExclusive`. */
 export interface ExclusiveOptions {

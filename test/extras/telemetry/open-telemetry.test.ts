@@ -41,7 +41,7 @@ function points(metric: MetricData | undefined): string[] {
     .sort();
 }
 
-const timeout = new LockTimeoutError('order:7', 2_000, 3, 100);
+const timeout = new LockTimeoutError('order:7', { waitedMs: 2_000, attempts: 3, retryAfterMs: 100 });
 
 describe('openTelemetry()', () => {
   let source: FakeSource;

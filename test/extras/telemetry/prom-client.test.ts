@@ -23,7 +23,7 @@ function load(source: FakeSource): void {
     group: 'Orders.pay',
   });
   source.emit('notAcquired', {
-    error: new LockTimeoutError('order:7', 2_000, 3, 100),
+    error: new LockTimeoutError('order:7', { waitedMs: 2_000, attempts: 3, retryAfterMs: 100 }),
     waitedMs: 2_000,
     hasWaited: true,
   });

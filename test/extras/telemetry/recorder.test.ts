@@ -17,8 +17,8 @@ import { FakeSource } from './fake-source.js';
 
 const AT = 1_700_000_000_000;
 const LOCK = { 'lock.service': 'default', 'lock.mode': 'exclusive', 'lock.group': 'order' };
-const busy = new LockBusyError('order:7', 1, 100);
-const timeout = new LockTimeoutError('order:7', 2_000, 3, 100);
+const busy = new LockBusyError('order:7', { attempts: 1, retryAfterMs: 100 });
+const timeout = new LockTimeoutError('order:7', { waitedMs: 2_000, attempts: 3, retryAfterMs: 100 });
 const unavailable = new LockUnavailableError('order:7', 'acquire', 'timeout', new Error('no answer'));
 
 describe('the metrics of lock services', () => {

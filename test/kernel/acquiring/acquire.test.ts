@@ -1,4 +1,5 @@
-import { LockAbortedError, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import { LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
+import { LockAbortedError } from '../../../lib/kernel/api/errors.js';
 import { type LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';

@@ -1,4 +1,4 @@
-import type { LockBusyError } from '../../../lib/kernel/api/errors.js';
+import type { LockBusyError } from '../../../lib/kernel/api/busy-errors.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { fixedInterval } from '../../../lib/kernel/api/retry.js';
 import { LateGrants } from '../../../lib/kernel/store/orphan-releases.js';

@@ -1,6 +1,6 @@
 import { LocalStoreLeases } from '../../../lib/kernel/acquiring/local-store-leases.js';
 import { type PendingCall, WaitingCalls } from '../../../lib/kernel/acquiring/pending-call.js';
-import type { LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import type { LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import type { LockOptions, ResolvedLockOptions } from '../../../lib/kernel/api/lock-options.js';
 import type { StoreLease } from '../../../lib/kernel/holding/store-lease.js';
 import { gate, track, type Tracked } from '../../support/expect/tracked.js';

@@ -1,9 +1,5 @@
-import {
-  InvalidLockOptionsError,
-  LockAbortedError,
-  LockQueueFullError,
-  LockTimeoutError,
-} from '../../../lib/kernel/api/errors.js';
+import { LockQueueFullError, LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
+import { InvalidLockOptionsError, LockAbortedError } from '../../../lib/kernel/api/errors.js';
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { fixedInterval } from '../../../lib/kernel/api/retry.js';

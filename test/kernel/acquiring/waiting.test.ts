@@ -1,4 +1,4 @@
-import { LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import { LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { fixedInterval } from '../../../lib/kernel/api/retry.js';
 import { LockStoreError } from '../../../lib/kernel/store/store-error.js';

@@ -84,7 +84,7 @@ describe.each(classes)('$name', ({ name, mine, other }) => {
 });
 
 it('a test of an application can expect an error of the other copy', async () => {
-  const busy = new there.LockBusyError('stock', 1, 900);
+  const busy = new there.LockBusyError('stock', { attempts: 1, retryAfterMs: 900 });
   await expect(Promise.reject(busy)).rejects.toBeInstanceOf(here.LockBusyError);
   await expect(Promise.reject(busy)).rejects.toThrow(here.LockBusyError);
   await rejects(Promise.reject(busy), here.LockBusyError);

@@ -1,3 +1,4 @@
+import { LockBusyError, LockQueueFullError, LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import * as errors from '../../../lib/kernel/api/errors.js';
 import type { Holder, Holders } from '../../../lib/kernel/api/holder.js';
 import { LeaseLostError, LockReentryError } from '../../../lib/kernel/api/lease-errors.js';
@@ -8,9 +9,9 @@ import { repliedWhen } from '../../support/world/scripted-store.js';
 
 describe('errors', () => {
   const all = [
-    new errors.LockBusyError('stock', 1, 900),
-    new errors.LockTimeoutError('stock', 500, 3, 900),
-    new errors.LockQueueFullError('stock', { maxWaiters: 8, where: 'redis' }, 1, 900),
+    new LockBusyError('stock', { attempts: 1, retryAfterMs: 900 }),
+    new LockTimeoutError('stock', { waitedMs: 500, attempts: 3, retryAfterMs: 900 }),
+    new LockQueueFullError('stock', { maxWaiters: 8, where: 'redis', attempts: 1, retryAfterMs: 900 }),
     new errors.LockAbortedError('stock', undefined),
     new LeaseLostError('stock', 'expired', 32),
     LockReentryError.waitingForItself('stock', 'exclusive', 'exclusive'),
@@ -41,15 +42,15 @@ describe('errors', () => {
   });
 
   it('use one class for "busy", for every call whose resource is held or waited for', () => {
-    const busy = all.filter((error) => error instanceof errors.LockBusyError);
+    const busy = all.filter((error) => error instanceof LockBusyError);
     expect(busy.map(({ name, code }) => [name, code])).toEqual([
       ['LockBusyError', 'LOCK_BUSY'],
       ['LockTimeoutError', 'LOCK_TIMEOUT'],
       ['LockQueueFullError', 'LOCK_QUEUE_FULL'],
     ]);
     for (const error of busy) expect(error).toMatchObject({ lastAttempt: 'busy', retryAfterMs: 900, holderCount: 0 });
-    expect(busy.filter((error) => error instanceof errors.LockTimeoutError)).toHaveLength(1);
-    expect(busy.filter((error) => error instanceof errors.LockQueueFullError)).toHaveLength(1);
+    expect(busy.filter((error) => error instanceof LockTimeoutError)).toHaveLength(1);
+    expect(busy.filter((error) => error instanceof LockQueueFullError)).toHaveLength(1);
   });
 
   it('explain every reason of a loss', () => {
@@ -60,7 +61,7 @@ describe('errors', () => {
   });
 
   it('quote hostile names on one line, and cut long ones', () => {
-    const { message } = new errors.LockBusyError(`evil\n\u001b[31m${'x'.repeat(500)}`, 1, 0);
+    const { message } = new LockBusyError(`evil\n\u001b[31m${'x'.repeat(500)}`, { attempts: 1, retryAfterMs: 0 });
     expect(message).not.toMatch(/[\n\u001b]/);
     expect(message.length).toBeLessThan(300);
   });
@@ -78,8 +79,10 @@ describe('errors', () => {
       ...more,
     });
     const seen = (...holders: Holder[]) => ({ holders, holderCount: holders.length });
-    const busy = (of: Holders, attempts = 1) => new errors.LockBusyError('order:7', attempts, 27_000, of);
-    const timeout = (of: Holders, attempts = 3) => new errors.LockTimeoutError('order:7', 301, attempts, 900, of);
+    const busy = (of: Holders, attempts = 1) =>
+      new LockBusyError('order:7', { attempts, retryAfterMs: 27_000, seen: of });
+    const timeout = (of: Holders, attempts = 3) =>
+      new LockTimeoutError('order:7', { waitedMs: 301, attempts, retryAfterMs: 900, seen: of });
 
     it('one in another process', () => {
       expect(busy(seen(holder('api-3:4711'))).message).toBe(
@@ -123,7 +126,13 @@ describe('errors', () => {
 
     it('of a full queue', () => {
       const full = (where: 'process' | 'redis', most: number, of?: Holders) =>
-        new errors.LockQueueFullError('order:7', { maxWaiters: most, where }, 1, 900, of).message.split('. ')[0];
+        new LockQueueFullError('order:7', {
+          maxWaiters: most,
+          where,
+          attempts: 1,
+          retryAfterMs: 900,
+          seen: of,
+        }).message.split('. ')[0];
       expect(full('process', 1)).toBe(
         'The queue for "order:7" is full: 1 call of this process is already waiting (maxWaiters)',
       );
@@ -141,7 +150,10 @@ describe('errors', () => {
         /^"order:7" was not free within 301 ms behind other calls of this process\. Raise/,
       );
       expect(timeout(unknown)).toMatchObject({ holders: [], holderCount: 0 });
-      expect(new errors.LockBusyError('order:7', 1, 0)).toMatchObject({ holders: [], holderCount: 0 });
+      expect(new LockBusyError('order:7', { attempts: 1, retryAfterMs: 0 })).toMatchObject({
+        holders: [],
+        holderCount: 0,
+      });
     });
 
     it('quoted and cut, if another program has written the name', () => {

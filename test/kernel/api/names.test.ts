@@ -1,11 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { inspect } from 'node:util';
-import {
-  InvalidLockOptionsError,
-  InvalidResourceError,
-  LockBusyError,
-  quoteResource,
-} from '../../../lib/kernel/api/errors.js';
+import { LockBusyError } from '../../../lib/kernel/api/busy-errors.js';
+import { InvalidLockOptionsError, InvalidResourceError, quoteResource } from '../../../lib/kernel/api/errors.js';
 import { encodeLabel } from '../../../lib/kernel/api/given-label.js';
 import {
   describeHolders,
@@ -483,7 +479,7 @@ describe('a name with a character that a terminal executes, or that hides others
         quoteResource(name),
         quoteResource([name, 'other']),
         describeValue(name),
-        new LockBusyError(name, 1, 0).message,
+        new LockBusyError(name, { attempts: 1, retryAfterMs: 0 }).message,
         inspect(lease),
         inspect({ lease }),
       ];

@@ -1,4 +1,4 @@
-import type { DeadlockedCall, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import type { DeadlockedCall, LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { deadlockedCalls, findCycle, type NestedWait } from '../../../lib/kernel/deadlocks/cycles.js';
 import {

@@ -1,4 +1,4 @@
-import type { LockBusyError, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import type { LockBusyError, LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import { labelWithGroup, type LockLabel } from '../../../lib/kernel/api/holder.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import type { LockOwner, LockStore } from '../../../lib/kernel/store/lock-store.js';

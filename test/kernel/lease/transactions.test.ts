@@ -1,4 +1,4 @@
-import { LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import { LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import { LOCK_DEFAULTS } from '../../../lib/kernel/api/lock-options.js';
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import { TransactionScope } from '../../../lib/features/transactions/nest/transaction-scope.js';

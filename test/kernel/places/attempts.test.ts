@@ -1,4 +1,5 @@
-import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { LockBusyError, LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { fixedInterval, type RetryState } from '../../../lib/kernel/api/retry.js';

@@ -20,7 +20,7 @@ import { inMemory, useApps } from '../nest-apps.js';
 
 describe('@DistributedLock', () => {
   const failure = new NotFoundException('no such order');
-  const foreign = new LockBusyError('of another library', 1, 1);
+  const foreign = new LockBusyError('of another library', { attempts: 1, retryAfterMs: 1 });
   let finish = gate();
   let runs = 0;
 

@@ -46,11 +46,11 @@ const INSIDES = /order:7|redis|6379|ttl|token|enough|api-3|4711|98765|holder|exc
 
 const connectionError = new Error('not connected to Redis at redis.internal:6379');
 const errors: Record<string, LockError> = {
-  busy: new LockBusyError('order:7', 3, 1_200, seen),
-  'busy for long': new LockBusyError('order:7', 3, 86_400_000),
-  'busy for an instant': new LockBusyError('order:7', 3, 0),
-  timeout: new LockTimeoutError('order:7', 500, 2, 2_900, seen),
-  full: new LockQueueFullError('order:7', { maxWaiters: 3, where: 'redis' }, 1, 2_900, seen),
+  busy: new LockBusyError('order:7', { attempts: 3, retryAfterMs: 1_200, seen }),
+  'busy for long': new LockBusyError('order:7', { attempts: 3, retryAfterMs: 86_400_000 }),
+  'busy for an instant': new LockBusyError('order:7', { attempts: 3, retryAfterMs: 0 }),
+  timeout: new LockTimeoutError('order:7', { waitedMs: 500, attempts: 2, retryAfterMs: 2_900, seen }),
+  full: new LockQueueFullError('order:7', { maxWaiters: 3, where: 'redis', attempts: 1, retryAfterMs: 2_900, seen }),
   unavailable: new LockUnavailableError('order:7', 'acquire', 'failed', connectionError),
   shutdown: new LockShutdownError('order:7'),
   superseded: LockAbortedError.superseded('order:7', 'api-1', false),

@@ -30,7 +30,7 @@ describe('Test.createTestingModule with the lock service overridden', () => {
   });
 
   it('by a mock that is always busy', async () => {
-    const busy = new LockBusyError('order:7', 1, 100);
+    const busy = new LockBusyError('order:7', { attempts: 1, retryAfterMs: 100 });
     const using = jest.fn(() => Promise.reject(busy));
     const { app } = await start({
       imports: [inMemory()],

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { fixedInterval } from '../../../lib/kernel/api/retry.js';
-import { LockTimeoutError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { instancesOf } from '../../support/redis/instances-of.js';

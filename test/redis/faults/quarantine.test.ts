@@ -1,4 +1,5 @@
-import { LockBusyError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { LockBusyError } from '../../../lib/kernel/api/busy-errors.js';
+import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import { connectAdmin } from '../../support/redis/admin-client.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { commandCounts, resetCounts, useAdmin, useInstances } from '../../support/redis/lock-instances.js';

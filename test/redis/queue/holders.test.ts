@@ -1,4 +1,4 @@
-import type { LockBusyError, LockTimeoutError } from '../../../lib/kernel/api/errors.js';
+import type { LockBusyError, LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import type { LockOwner } from '../../../lib/kernel/store/lock-store.js';
 import { rejection } from '../../support/expect/eventually.js';
 import {

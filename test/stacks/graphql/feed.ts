@@ -66,7 +66,7 @@ export class FeedResolver {
   @Subscription(() => Int)
   async *breaks(): Prices {
     yield { breaks: 1 };
-    throw new LockBusyError('order:7', 3, 1_200);
+    throw new LockBusyError('order:7', { attempts: 3, retryAfterMs: 1_200 });
   }
 
   @Subscription(() => Int)

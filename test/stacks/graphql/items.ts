@@ -77,7 +77,7 @@ export class ItemsResolver extends WithLocks {
 
   @ResolveField(() => String, { nullable: true })
   async busy(): Promise<string> {
-    throw new LockBusyError('order:7', 3, 1_200);
+    throw new LockBusyError('order:7', { attempts: 3, retryAfterMs: 1_200 });
   }
 
   #items(): Item[] {
@@ -98,7 +98,7 @@ export class EagerResolver extends WithLocks {
 
   @Query(() => Item)
   failing(): Item {
-    const failure = Promise.reject<string>(new LockBusyError('order:7', 3, 1_200));
+    const failure = Promise.reject<string>(new LockBusyError('order:7', { attempts: 3, retryAfterMs: 1_200 }));
     failure.catch(() => undefined);
     return new Item(1, failure, [failure, Promise.resolve('ok')]);
   }

@@ -12,7 +12,7 @@ import { EagerResolver, ITEMS } from './items.js';
 import { ask, type GraphqlAnswer, SERVERS } from './servers.js';
 import { FailingResolver, INSIDES } from './shop.js';
 
-const busy = (): LockBusyError => new LockBusyError('order:7', 3, 1_200);
+const busy = (): LockBusyError => new LockBusyError('order:7', { attempts: 3, retryAfterMs: 1_200 });
 
 describe.each(SERVERS)('maskLockErrors on %s', (_, { adapter, graphql, graphqlAsync }) => {
   const start = useApps();

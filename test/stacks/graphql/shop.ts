@@ -92,7 +92,7 @@ export const ORDERS = [ordersOf(Query, 'query'), ordersOf(Mutation, 'mutation')]
 export const INSIDES = /order:7|redis\.internal|6379|api-3|stack|lib\/|\.ts|node_modules/;
 
 const errors: Record<string, () => Error> = {
-  busy: () => new LockBusyError('order:7', 3, 1_200),
+  busy: () => new LockBusyError('order:7', { attempts: 3, retryAfterMs: 1_200 }),
   unavailable: () =>
     new LockUnavailableError('order:7', 'acquire', 'failed', new Error('no Redis at redis.internal:6379')),
   other: () => new RangeError('not of a lock'),

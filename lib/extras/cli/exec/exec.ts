@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { LockBusyError, LockTimeoutError, LockUnavailableError } from '../../../kernel/api/errors.js';
+import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { describeHolders } from '../../../kernel/api/holder.js';
 import { LOCK_DEFAULTS, LOCK_OPTIONS, RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
 import type { AnyLease } from '../../../kernel/lease/composite-lease.js';
@@ -15,6 +15,7 @@ import { exitCodeOf, runGuarded } from './guarded-command.js';
 import { PassedSignals } from './passed-signals.js';
 import { OnceMarker } from './once-marker.js';
 import { showWait } from './wait-progress.js';
+import { LockBusyError, LockTimeoutError } from '../../../kernel/api/busy-errors.js';
 
 const WAIT_MS = 10 * 60_000;
 const KILL_AFTER_MS = 10_000;

@@ -1,6 +1,7 @@
-import { InvalidLockOptionsError, LockBusyError, LockUnavailableError } from '../../../kernel/api/errors.js';
+import { InvalidLockOptionsError, LockUnavailableError } from '../../../kernel/api/errors.js';
 import { LockStoreError } from '../../../kernel/store/store-error.js';
 import { describeThrown } from '../../../kernel/util/quoted.js';
+import { LockBusyError } from '../../../kernel/api/busy-errors.js';
 
 /** What the exit codes say, as the help and the reference list them. */
 export const EXIT_CODES = {

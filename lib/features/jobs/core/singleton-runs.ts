@@ -1,5 +1,5 @@
 import type { Timer } from '../../../kernel/util/clock.js';
-import { LockBusyError, LockShutdownError } from '../../../kernel/api/errors.js';
+import { LockShutdownError } from '../../../kernel/api/errors.js';
 import { LeaseLostError, LockReentryError } from '../../../kernel/api/lease-errors.js';
 import type { SingleLease } from '../../../kernel/lease/single-lease.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
@@ -24,6 +24,7 @@ import {
   type SingletonWork,
 } from './singleton-run-options.js';
 import type { ClaimMetadata, TickClaim, TickReply } from './job-claims.js';
+import { LockBusyError } from '../../../kernel/api/busy-errors.js';
 
 type GrantedTick = Extract<TickReply, { status: 'granted' }>;
 
@@ -251,7 +252,7 @@ function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBu
   const message =
     `The job ${quote(job)} was not run by hand (${quote(tick)}): an earlier run has not ended, on this or another ` +
     "instance. Try again when it has, or set overlap: 'wait'.";
-  return new LockBusyError(resource, 1, 0, undefined, message);
+  return new LockBusyError(resource, { attempts: 1, retryAfterMs: 0 }, message);
 }
 
 /** Reports the reason why a tick does not run on this instance. */

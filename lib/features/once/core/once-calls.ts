@@ -3,10 +3,8 @@ import { completeError, showCaller } from '../../../kernel/acquiring/failed-call
 import {
   InvalidLockOptionsError,
   LockAbortedError,
-  LockBusyError,
   LockError,
   LockShutdownError,
-  LockTimeoutError,
   LockUnavailableError,
 } from '../../../kernel/api/errors.js';
 import { LeaseLostError, LockReentryError } from '../../../kernel/api/lease-errors.js';
@@ -26,6 +24,7 @@ import { decodeResult } from './encoded-result.js';
 import { checkOnceOptions, fillOnceOptions, type OnceOptions, type ResolvedOnce } from './once-options.js';
 import { ResultRelease, serialized } from './once-run.js';
 import type { ClaimedResult, ResultStore } from './result-store.js';
+import { LockBusyError, LockTimeoutError } from '../../../kernel/api/busy-errors.js';
 
 /** The pauses between two questions to a store that does not answer. */
 const PAUSE_MS = { first: 20, longest: 200 };
@@ -167,7 +166,10 @@ export class OnceCalls {
     const answer = await withTimeout(alarms, flight.promise, call.giveUpAt - clock.now(), signal);
     dispose();
     if (answer.outcome === 'aborted') throw aborted(resource, closing, options.lock.signal);
-    if (answer.outcome !== 'answered') throw new LockTimeoutError(resource, clock.now() - call.startedAt, 0, 0);
+    if (answer.outcome !== 'answered') {
+      const waitedMs = clock.now() - call.startedAt;
+      throw new LockTimeoutError(resource, { waitedMs, attempts: 0, retryAfterMs: 0 });
+    }
     const end = answer.value;
     if (end === 'vacated') return undefined;
     if ('failed' in end) throw end.failed;
@@ -215,7 +217,8 @@ export class OnceCalls {
   /** @throws LockTimeoutError if no time is left to try again */
   #checkTime({ resource, startedAt, giveUpAt, attempts }: Call): void {
     const now = this.deps.clock.now();
-    if (now >= giveUpAt) throw new LockTimeoutError(resource, now - startedAt, attempts, 0);
+    if (now < giveUpAt) return;
+    throw new LockTimeoutError(resource, { waitedMs: now - startedAt, attempts, retryAfterMs: 0 });
   }
 
   /** Runs the work. Resolves to `undefined` if the lease ended before the work was called. */
@@ -319,9 +322,11 @@ export class OnceCalls {
     const { resource, options, startedAt, giveUpAt, attempts } = call;
     const { signal, waitMs } = options.lock;
     const seen = 'seen' in reply ? reply.seen : undefined;
-    if (waitMs === 0) throw new LockBusyError(resource, attempts, reply.ttlMs, seen);
-    const timedOut = (asked: number, ttlMs: number, holders = seen): LockTimeoutError =>
-      new LockTimeoutError(resource, clock.now() - startedAt, attempts + asked, ttlMs, holders);
+    if (waitMs === 0) throw new LockBusyError(resource, { attempts, retryAfterMs: reply.ttlMs, seen });
+    const timedOut = (asked: number, retryAfterMs: number, holders = seen): LockTimeoutError => {
+      const facts = { attempts: attempts + asked, retryAfterMs, seen: holders };
+      return new LockTimeoutError(resource, { ...facts, waitedMs: clock.now() - startedAt });
+    };
     const leftMs = Math.ceil(giveUpAt - clock.now());
     if (leftMs <= 0) throw timedOut(0, reply.ttlMs);
     call.outcome = 'wait';

@@ -1,10 +1,11 @@
 import { unavailable, waitedForStore } from '../../../kernel/acquiring/acquire-errors.js';
-import { LockShutdownError, LockTimeoutError } from '../../../kernel/api/errors.js';
+import { LockShutdownError } from '../../../kernel/api/errors.js';
 import { createOwnerId } from '../../../kernel/store/ask.js';
 import { type WatchReply, type FreedMessage, MARKS } from '../../../kernel/store/watch-store.js';
 import { Asker, AttemptLog, heartbeatPause } from '../../../kernel/places/asking.js';
 import type { PendingCall, WaitLimits, WaitingTogether } from '../../../kernel/acquiring/pending-call.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import { LockTimeoutError } from '../../../kernel/api/busy-errors.js';
 
 /**
  * The time for which a client counts as waiting after it has asked. Longer than it takes to notice a dead connection
@@ -202,6 +203,6 @@ export class LockWatch extends Asker<WatchReply> implements WaitingTogether {
     if (log.last !== 'busy') return unavailable(resource, log, 'wait for', waitedForStore(call, now));
     // A question that was sent just before the call was answered for it, too.
     const attempts = Math.max(1, log.attempts - attemptsBefore);
-    return new LockTimeoutError(resource, call.waitedMs(now), attempts, log.holderTtlMs, log.holders(now));
+    return new LockTimeoutError(resource, { ...log.facts(now), attempts, waitedMs: call.waitedMs(now) });
   }
 }

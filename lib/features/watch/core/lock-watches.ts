@@ -1,7 +1,7 @@
 import { aborted, unavailable } from '../../../kernel/acquiring/acquire-errors.js';
 import { completed } from '../../../kernel/acquiring/failed-calls.js';
 import { PendingCall, type WaitLimits } from '../../../kernel/acquiring/pending-call.js';
-import { InvalidLockOptionsError, LockTimeoutError } from '../../../kernel/api/errors.js';
+import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { LockReentryError } from '../../../kernel/api/lease-errors.js';
 import { checkResource } from '../../../kernel/api/resource.js';
 import { abortSignal, type OptionsOf, OptionTable, durationOrInfinity } from '../../../kernel/api/validation.js';
@@ -11,6 +11,7 @@ import { createOwnerId, withTimeout } from '../../../kernel/store/ask.js';
 import type { FreedMessage } from '../../../kernel/store/watch-store.js';
 import { mergeSignals } from '../../../kernel/util/signals.js';
 import { LockWatch } from './lock-watch.js';
+import { LockTimeoutError } from '../../../kernel/api/busy-errors.js';
 
 /** Options of `locks.waitUntilFree()`. */
 export interface WaitUntilFreeOptions {
@@ -110,7 +111,7 @@ export class LockWatches {
     if (answer.outcome === 'answered') {
       const { isFree, ttlMs, seen } = answer.value;
       if (isFree) return;
-      throw new LockTimeoutError(resource, 0, 1, ttlMs, seen);
+      throw new LockTimeoutError(resource, { waitedMs: 0, attempts: 1, retryAfterMs: ttlMs, seen });
     }
     if (answer.outcome === 'aborted') throw aborted(resource, closing, own);
     if (answer.outcome === 'failed') log.failed(answer.error);

@@ -6,7 +6,7 @@ import { spanTelemetry } from '../../../../lib/extras/telemetry/open-telemetry/o
 import { WaitedFor } from '../../../../lib/extras/telemetry/spans/call-span.js';
 import { formatTraceparent, parseTraceparent } from '../../../../lib/extras/telemetry/spans/names.js';
 import { TransactionScope } from '../../../../lib/features/transactions/nest/transaction-scope.js';
-import { LockTimeoutError } from '../../../../lib/kernel/api/errors.js';
+import { LockTimeoutError } from '../../../../lib/kernel/api/busy-errors.js';
 import type { Holder } from '../../../../lib/kernel/api/holder.js';
 import { GROUP } from '../../../../lib/kernel/api/resource.js';
 import type { LockTracer } from '../../../../lib/kernel/events/lock-tracer.js';

@@ -1,4 +1,4 @@
-import type { LockTimeoutError } from '../../../../lib/kernel/api/errors.js';
+import type { LockTimeoutError } from '../../../../lib/kernel/api/busy-errors.js';
 import { rejection } from '../../../support/expect/eventually.js';
 import { describeOnMachine } from '../../../support/redis/describe-on-machine.js';
 import { type LockInstance, untilQueued, useInstances } from '../../../support/redis/lock-instances.js';

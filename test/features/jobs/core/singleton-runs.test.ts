@@ -3,7 +3,8 @@ import type {
   SingletonRun,
   SingletonRunOptions,
 } from '../../../../lib/features/jobs/core/singleton-run-options.js';
-import { InvalidLockOptionsError, LockBusyError, LockShutdownError } from '../../../../lib/kernel/api/errors.js';
+import { LockBusyError } from '../../../../lib/kernel/api/busy-errors.js';
+import { InvalidLockOptionsError, LockShutdownError } from '../../../../lib/kernel/api/errors.js';
 import { LockReentryError } from '../../../../lib/kernel/api/lease-errors.js';
 import { gate, track } from '../../../support/expect/tracked.js';
 import { ProcessClock } from '../../../support/simulation/simulated-process.js';

@@ -1,10 +1,9 @@
+import { LockBusyError, LockTimeoutError } from '../../../../lib/kernel/api/busy-errors.js';
 import {
   InvalidLockOptionsError,
   InvalidResourceError,
   LockAbortedError,
-  LockBusyError,
   LockShutdownError,
-  LockTimeoutError,
   LockUnavailableError,
 } from '../../../../lib/kernel/api/errors.js';
 import { type LeaseLostError, LockReentryError } from '../../../../lib/kernel/api/lease-errors.js';

@@ -1,11 +1,11 @@
 import { getEventListeners } from 'node:events';
 import fc from 'fast-check';
+import { LockTimeoutError } from '../../../../lib/kernel/api/busy-errors.js';
 import {
   InvalidLockOptionsError,
   InvalidResourceError,
   LockAbortedError,
   LockShutdownError,
-  LockTimeoutError,
   LockUnavailableError,
 } from '../../../../lib/kernel/api/errors.js';
 import { LockReentryError } from '../../../../lib/kernel/api/lease-errors.js';

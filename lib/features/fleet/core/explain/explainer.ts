@@ -1,4 +1,4 @@
-import { type DeadlockedCall, InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
+import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
 import { ACQUIRE_MODES, type AcquireMode } from '../../../../kernel/api/lock-mode.js';
 import { atLeast, oneOf, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
 import { checkResource, JOB_PREFIX } from '../../../../kernel/api/resource.js';
@@ -10,6 +10,7 @@ import type { LockState } from '../../../../kernel/store/lock-state.js';
 import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
 import { isHeldHereOnly, likelyCause, seenLease, silentWaiters, type WantedAccess } from './likely-cause.js';
 import { describeCause, describeCycle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
+import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
 /** Options of `locks.explain()`: the known facts about a call that was refused. */
 export interface ExplainOptions {

@@ -1,4 +1,3 @@
-import { type DeadlockedCall, describeDeadlock } from '../../../../kernel/api/errors.js';
 import { describeRemark, namedGroup } from '../../../../kernel/api/holder.js';
 import { LEADER_PREFIX } from '../../../../kernel/api/resource.js';
 import type { LockState, LockWaiter } from '../../../../kernel/store/lock-state.js';
@@ -17,6 +16,7 @@ import {
   type SilentWaiters,
   type WantedAccess,
 } from './likely-cause.js';
+import { type DeadlockedCall, describeDeadlock } from '../../../../kernel/api/busy-errors.js';
 
 /** The number of holders and waiters in a sentence. */
 const NAMED = 3;

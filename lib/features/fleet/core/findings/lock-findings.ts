@@ -1,4 +1,3 @@
-import type { DeadlockedCall } from '../../../../kernel/api/errors.js';
 import { namedGroup } from '../../../../kernel/api/holder.js';
 import { longDuration } from '../../../../kernel/util/durations.js';
 import { entryOf } from '../../../../kernel/util/objects.js';
@@ -6,6 +5,7 @@ import { count } from '../../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quoted.js';
 import type { FleetReport, InstanceLife } from '../roll/lock-fleet.js';
 import type { Finding } from './finding.js';
+import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
 /** A call that has waited for this long is worth a look, and so are many that have waited for a second. */
 const LONG_MS = 5_000;

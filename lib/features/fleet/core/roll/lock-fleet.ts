@@ -1,7 +1,7 @@
-import type { DeadlockedCall } from '../../../../kernel/api/errors.js';
 import type { Holder } from '../../../../kernel/api/holder.js';
 import type { LockMode } from '../../../../kernel/api/lock-mode.js';
 import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '../../../../kernel/api/validation.js';
+import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
 /** Options of `locks.fleet()`. */
 export interface FleetOptions {

@@ -24,7 +24,7 @@ import type { LockStats } from './events/telemetry.js';
 import type { HealthOptions, LockHealth } from '../features/fleet/core/health/health-checks.js';
 import type { OperatorsView } from '../features/fleet/core/operators.js';
 import { type LockFleet, SEEN_RUNS } from '../features/fleet/core/findings/finding.js';
-import { findings } from '../features/fleet/core/findings/findings.js';
+import { survey } from '../features/fleet/core/findings/survey.js';
 import type { FleetOptions, FleetReport } from '../features/fleet/core/roll/lock-fleet.js';
 import type { ClientJobs } from '../features/jobs/core/client-jobs.js';
 import type { CampaignOptions, Leadership } from '../features/leader/core/leadership.js';
@@ -230,8 +230,9 @@ export class LockClient {
   }
 
   async fleet(options?: FleetOptions): Promise<LockFleet> {
-    const [report, health, jobs] = await Promise.all([this.report(options), this.health(), this.jobs.seen(SEEN_RUNS)]);
-    return { ...report, findings: findings(report, jobs, health) };
+    const fleet = this.report(options);
+    const { findings } = await survey({ fleet, health: this.health(), jobs: this.jobs.seen(SEEN_RUNS) });
+    return { ...(await fleet), findings };
   }
 
   inspect(resource: string): Promise<LockState> {

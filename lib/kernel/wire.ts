@@ -138,6 +138,7 @@ export function wire(options: LockClientOptions, replaceable: Replaceable): Lock
     granted: (grant) => localQueues.granted(grant),
     retained: (notice) => localQueues.retained(notice),
     called: (call) => fleet.called(call),
+    unasked: (isUnasked) => fleet.unasked(isUnasked),
     asked: (request) => jobs.asked(request),
     freed: (message) => watches.freed(message),
     deliveryUncertain: () => localQueues.deliveryUncertain(),

@@ -1185,11 +1185,23 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
 
 // answer-roll.lua
 function answerRollScript(KEYS: Value, ARGV: Value): Value {
-  if (redis.hget(KEYS[0], 'nonce') !== ARGV[0]) {
+  beginClock();
+  const answers: Value = KEYS[1];
+  const client: Value = ARGV[1];
+  let answer: Value = ARGV[2];
+  if (ARGV[0] === '') {
+    answer = `${lua.formatInteger(now)} ${answer}`;
+    const some: Value = lua.tried(() => redis.hrandfield(answers, 2, 'WITHVALUES'));
+    for (let index = 1; index <= some.length; index += 2) {
+      if (now - lua.number(lua.match(some[index], /^\d+/) ?? 0) > lua.number(ARGV[3])) {
+        redis.hdel(answers, some[index - 1]);
+      }
+    }
+  } else if (redis.hget(KEYS[0], 'nonce') !== ARGV[0]) {
     return 0;
   }
-  redis.hset(KEYS[1], ARGV[1], ARGV[2]);
-  redis.pexpire(KEYS[1], ARGV[3]);
+  redis.hset(answers, client, answer);
+  redis.pexpire(answers, ARGV[3]);
   return 1;
 }
 

@@ -116,6 +116,7 @@ export class Inbox {
   /** `true` once Redis has answered to the subscription on the present connection. */
   #isAnswered = false;
   #again: Timer | undefined;
+  #joinAgain: Timer | undefined;
   #isClosed = false;
 
   /**
@@ -179,17 +180,32 @@ export class Inbox {
             this.#again = this.clock.setTimer(subscribe, subscriptionPause(sorted), { background: true });
           },
         );
-        // Locks do without it: an instance that an ACL keeps from it does not answer to roll calls.
-        subscriber.subscribe(ofAll).catch(() => {});
+      };
+      // Locks do without it: an instance that an ACL keeps from it leaves its reports instead.
+      const join = (): void => {
+        this.#joinAgain?.cancel();
+        if (subscriber.status !== 'ready') return;
+        subscriber.subscribe(ofAll).then(
+          () => this.listener.unasked(false),
+          (error: unknown) => {
+            const sorted = toStoreError(error);
+            if (this.#isClosed) return;
+            if (sorted.failure === 'refused') this.listener.unasked(true);
+            this.#joinAgain?.cancel();
+            this.#joinAgain = this.clock.setTimer(join, subscriptionPause(sorted), { background: true });
+          },
+        );
       };
       subscriber.on('ready', () => {
         this.openedAt = this.clock.now();
         this.#isAnswered = false;
         subscribe();
+        join();
       });
       subscriber.on('close', () => {
         this.#isAnswered = false;
         this.#again?.cancel();
+        this.#joinAgain?.cancel();
         this.hearing.closed();
       });
       connection.onConnected(() => {
@@ -216,6 +232,7 @@ export class Inbox {
   close(): void {
     this.#isClosed = true;
     this.#again?.cancel();
+    this.#joinAgain?.cancel();
     this.hearing.stop();
   }
 }

@@ -158,6 +158,11 @@ export class Keys {
     return `${this.roll()}:${nonce}`;
   }
 
+  /** The reports of instances that Redis lets hear no roll calls. No nonce is so short. */
+  reports(): string {
+    return this.rollAnswers('unasked');
+  }
+
   /**
    * The channel of roll calls, to which all clients subscribe. Redis passes messages on to clients in every database.
    */

@@ -1,5 +1,6 @@
 import {
   ANSWERS_KEEP_MS,
+  type LeftReport,
   ROLL_CALL_EVERY_MS,
   type RollCall,
   type RollCalls,
@@ -35,16 +36,33 @@ export class RedisRollCalls implements RollCalls {
     return this.#store.run(ANSWER_ROLL, [keys.roll(), keys.rollAnswers(nonce)], args, (reply) => reply === 1);
   }
 
+  async leave(report: string): Promise<void> {
+    const { keys, clientId } = this.#store;
+    await this.#store.run(ANSWER_ROLL, [keys.roll(), keys.reports()], ['', clientId, report, ANSWERS_KEEP_MS]);
+  }
+
+  async reports(): Promise<ReadonlyMap<string, LeftReport>> {
+    const reports = new Map<string, LeftReport>();
+    for (const [clientId, text] of await this.#read(this.#store.keys.reports())) {
+      const [, at, report] = /^(\d{1,16}) (.*)$/s.exec(text) ?? [];
+      if (at !== undefined && report !== undefined) reports.set(clientId, { at: Number(at), report });
+    }
+    return reports;
+  }
+
   count(nonce: string): Promise<number> {
     return this.#store.run(READ_ROLL, [this.#store.keys.rollAnswers(nonce)], ['count'], (reply) => reply as number);
   }
 
-  async read(nonce: string): Promise<ReadonlyMap<string, string>> {
+  read(nonce: string): Promise<ReadonlyMap<string, string>> {
+    return this.#read(this.#store.keys.rollAnswers(nonce));
+  }
+
+  async #read(key: string): Promise<ReadonlyMap<string, string>> {
     const answers = new Map<string, string>();
-    const keys = [this.#store.keys.rollAnswers(nonce)];
     for (let cursor = '0', isOver = false; !isOver; isOver = cursor === '0') {
       const args = ['answers', cursor, ANSWERS_AT_ONCE];
-      const [next, some] = await this.#store.run(READ_ROLL, keys, args, (reply) => reply as [string, string[]]);
+      const [next, some] = await this.#store.run(READ_ROLL, [key], args, (reply) => reply as [string, string[]]);
       for (let index = 0; index < some.length; index += 2) answers.set(some[index]!, some[index + 1]!);
       cursor = next;
     }

@@ -61,6 +61,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     granted: (grant) => this.#listener?.granted(grant),
     retained: (notice) => this.#listener?.retained?.(notice),
     called: (call) => this.#listener?.called?.(call),
+    unasked: (isUnasked) => this.#listener?.unasked?.(isUnasked),
     asked: (request) => this.#listener?.asked?.(request),
     freed: (message) => this.#listener?.freed?.(message),
     deliveryUncertain: () => this.#listener?.deliveryUncertain?.(),

@@ -25,6 +25,7 @@ class Subscribed extends EventEmitter {
       granted: ignore,
       retained: ignore,
       called: ignore,
+      unasked: ignore,
       opened: ignore,
       freed: ignore,
       asked: ignore,

@@ -5,8 +5,6 @@ import { repositoryFiles } from '../support/process/repository-files.js';
 
 const DECLARED =
   /^(?:export )?(?:declare )?(?:abstract )?(?:interface|type|class|enum) (\w+)(?=[\s<{]*[={<]| extends| implements)/gm;
-/** Names that the views of a fleet still have twice. */
-const TWICE = ['Instance', 'Look', 'SeenLease'];
 
 it('no two files of lib/ declare a type by the same name, be it exported or private', () => {
   const places = new Map<string, string[]>();
@@ -16,5 +14,5 @@ it('no two files of lib/ declare a type by the same name, be it exported or priv
     }
   }
   expect(places.size).toBeGreaterThan(800);
-  expect([...places].filter(([name, files]) => files.length > 1 && !TWICE.includes(name))).toEqual([]);
+  expect([...places].filter(([, files]) => files.length > 1)).toEqual([]);
 });

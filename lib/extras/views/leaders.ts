@@ -4,7 +4,7 @@ import type { LockState } from '../../kernel/store/lock-state.js';
 import { lifeOf } from '../../features/fleet/core/roll/life.js';
 import type { FleetReport, InstanceLife } from '../../features/fleet/core/roll/lock-fleet.js';
 
-const MAX_LEADERS = 1_000;
+const MAX_LEADERS = 10_000;
 const LOOKS_AT_ONCE = 20;
 
 /** A leadership, its leader if there is one, and its candidates. */

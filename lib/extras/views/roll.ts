@@ -1,26 +1,6 @@
-import { LockUnavailableError } from '../../kernel/api/errors.js';
 import { namedGroup } from '../../kernel/api/holder.js';
-import type { LockHealth } from '../../features/fleet/core/health/health-checks.js';
+import type { SeenHolder } from '../../features/fleet/core/roll/seen-locks.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
-
-export type Instance = FleetReport['instances'][number];
-
-/** A user who may only look cannot try if others get a lock, and lacks the rights on purpose. */
-export function healthSeen(health: LockHealth, mayOnlyLook: boolean) {
-  const { status, roundTripMs, problems } = health;
-  return {
-    ...health,
-    status: mayOnlyLook ? ('notTried' as const) : status,
-    roundTripMs: mayOnlyLook ? null : roundTripMs,
-    problems: mayOnlyLook ? problems.filter(({ code }) => code !== 'NOPERM') : problems,
-  };
-}
-
-/** Ignores an error of Redis: the rest can be shown without this part. @throws every other error */
-export function withoutAnswers(error: unknown): undefined {
-  if (error instanceof LockUnavailableError) return undefined;
-  throw error;
-}
 
 /** Holders without a subscription: dead ones, and those whose Redis user may not subscribe. */
 export function unsubscribedIn({ unlisted, silent }: FleetReport): string[] {
@@ -60,6 +40,6 @@ export function groupName(group: string): string {
 }
 
 /** The group of a call and its place in the code. The group of everything else has no name. */
-export function workOf({ group, callSite }: { readonly group: string; readonly callSite?: string }): string {
+export function workOf({ group, callSite }: Pick<SeenHolder, 'group' | 'callSite'>): string {
   return [namedGroup(group), callSite].filter(Boolean).join(' ');
 }

@@ -1,17 +1,14 @@
-import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
-import type { Instance } from './roll.js';
+import type { FleetInstance, FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
+import { locksIn } from '../../features/fleet/core/roll/seen-locks.js';
 
 /** The time that calls of one group have waited for another one. */
-export type Blocked = Instance['blockers'][number];
+export type Blocked = FleetInstance['blockers'][number];
 
 /** The groups that wait for each other at this moment. `waitedMs` is the longest wait of them. */
-export function blockedNow({ instances, unlisted }: FleetReport): Blocked[] {
-  const holders = new Map<string, string>();
-  for (const { resource, label } of unlisted) holders.set(resource, label?.group ?? 'a holder that does not answer');
-  for (const { resource, group } of instances.flatMap(({ held }) => held)) holders.set(resource, group);
-  const waits = instances.flatMap(({ waiting }) => waiting);
-  const blocked = waits.map(({ resource, group, waitedMs }) => {
-    return { waiter: group, holder: holders.get(resource) ?? 'not known', waitedMs, calls: 1 };
+export function blockedNow(fleet: FleetReport): Blocked[] {
+  const blocked = [...locksIn(fleet).values()].flatMap(({ holders: [first], waits }) => {
+    const holder = first ? (first.group ?? 'a holder that does not answer') : 'not known';
+    return waits.map(({ group: waiter, waitedMs }) => ({ waiter, holder, waitedMs, calls: 1 }));
   });
   return merged(blocked, Math.max);
 }

@@ -9,6 +9,8 @@ import type { Hold } from './hold.js';
 
 /** The maximum number of edges. An application has some dozens. */
 const MAX_EDGES = 1_000;
+/** The cycles that are kept for the report of this process. */
+const MAX_CYCLES = 5;
 
 /** The maximum number of origins in this time: each costs several microseconds to record. */
 const ORIGINS = 100;
@@ -33,6 +35,8 @@ export class LockOrder {
   /** By the held group, then the wanted one. A pair has several if some only read. */
   readonly #edges = new Map<string, Map<string, LockOrderEdge[]>>();
   #size = 0;
+  /** The first ones that were found: they stay wrong until the code changes. */
+  readonly cycles: (readonly LockOrderEdge[])[] = [];
   #hasWarned = false;
   #originsLeft = ORIGINS;
   #originsSince = -Infinity;
@@ -92,6 +96,7 @@ export class LockOrder {
     this.#size++;
     const cycle = this.#cycleOf(edge);
     if (cycle === undefined) return;
+    if (this.cycles.length < MAX_CYCLES) this.cycles.push(cycle);
     const { service } = this.observers;
     this.observers.emit({ type: 'lockOrder', service, edges: cycle });
     this.onCycle?.(cycle);

@@ -49,6 +49,8 @@ export interface StoreListener {
   retained?(notice: HolderNotice): void;
   /** A roll call: this instance is asked what it holds and waits for. */
   called?(call: RollCall): void;
+  /** Redis refuses this instance the messages of roll calls, or allows it them. */
+  unasked?(isUnasked: boolean): void;
   /** An operator asks for something. The message is only a reason to look: any program that may publish can send it. */
   asked?(request: OperatorRequest): void;
   freed?(message: FreedMessage): void;
@@ -77,6 +79,12 @@ export interface RollCall {
   readonly scope: string;
 }
 
+/** The report of an instance that receives no roll calls. `at` is by the clock of the store, in epoch milliseconds. */
+export interface LeftReport {
+  readonly at: number;
+  readonly report: string;
+}
+
 export interface StandingRollCall extends RollCall {
   /** By the clock of the store, in epoch milliseconds. */
   readonly askedAt: number;
@@ -103,6 +111,10 @@ export interface RollCalls {
    * @returns false if no such roll call is current; then nothing is kept
    */
   answer(nonce: string, answer: string): Promise<boolean>;
+  /** Keeps the report of this instance for as long as an answer, because it receives no roll calls. */
+  leave(report: string): Promise<void>;
+  /** The reports that were left, by the client ids of their instances. */
+  reports(): Promise<ReadonlyMap<string, LeftReport>>;
   count(nonce: string): Promise<number>;
   /** By the client ids of the instances. */
   read(nonce: string): Promise<ReadonlyMap<string, string>>;

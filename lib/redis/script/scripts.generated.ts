@@ -738,9 +738,21 @@ return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
 // redis/lua/answer-roll.lua
 const answerRollScript = `
-if redis.call('HGET', KEYS[1], 'nonce') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
+local answers, client, answer = KEYS[2], ARGV[2], ARGV[3]
+if ARGV[1] == '' then
+  answer = string.format('%.0f ', now) .. answer
+  -- Each report looks at two of them, so those of dead instances do not add up.
+  local some = redis.pcall('HRANDFIELD', answers, 2, 'WITHVALUES')
+  for index = 1, #some, 2 do
+    if now - tonumber(string.match(some[index + 1], '^%d+') or 0) > tonumber(ARGV[4]) then
+      redis.call('HDEL', answers, some[index])
+    end
+  end
+elseif redis.call('HGET', KEYS[1], 'nonce') ~= ARGV[1] then
+  return 0
+end
+redis.call('HSET', answers, client, answer)
+redis.call('PEXPIRE', answers, ARGV[4])
 return 1
 `;
 
@@ -2267,7 +2279,7 @@ return { ttl, seen }
 /** The text of each script. */
 export const SCRIPT_TEXTS = {
   acquire: [clock, acquireScript, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, acquireScript2].join('\n'),
-  answerRoll: [answerRollScript].join('\n'),
+  answerRoll: [clock, answerRollScript].join('\n'),
   callRoll: [clock, callRollScript].join('\n'),
   changeRequest: [changeRequestScript].join('\n'),
   claimResult: [clock, fence, take, holder, members, admission, queue, granting, lease, holderRenewal, anyLock, member, renewal, resizing, joining, acquiring, claimResultScript].join('\n'),

@@ -33,6 +33,8 @@ const ROLL = () => ({ verb: 'roll', resource: '' }) as const;
 const TOLD_OF_ROLL_CALLS: Describe<RollCalls, keyof RollCalls> = {
   call: ROLL,
   answer: ROLL,
+  leave: ROLL,
+  reports: ROLL,
   count: ROLL,
   read: ROLL,
   connected: ROLL,

@@ -85,6 +85,26 @@ export function describeRollCalls(suite: Suite<Base>): void {
     assert.equal(await two.rollCalls.answer(nonce, 'too late'), false);
   });
 
+  it.onEveryServer('keeps the newest report of an instance that hears none', async ({ one, two }) => {
+    await one.rollCalls.leave('first');
+    await one.rollCalls.leave('second');
+    await two.rollCalls.leave('of two');
+    const reports = await two.rollCalls.reports();
+    assertEquals([...reports.keys()].sort(), [one.clientId, two.clientId].sort());
+    assertMatches(reports.get(one.clientId)!, { at: ANY_NUMBER, report: 'second' });
+  });
+
+  it('forgets the report of an instance that has died, while others leave theirs', async ({ subject, one, two }) => {
+    await two.rollCalls.leave('of two');
+    for (let left = 0; left < 3; left++) {
+      await subject.pass(KEPT_MS / 2);
+      await one.rollCalls.leave('of one');
+    }
+    assertEquals([...(await one.rollCalls.reports()).keys()], [one.clientId]);
+    await subject.pass(KEPT_MS);
+    assert.equal((await one.rollCalls.reports()).size, 0);
+  });
+
   it('knows which instances are connected, where it can tell', async ({ subject, one, two }) => {
     const connected = await one.rollCalls.connected();
     if (connected === undefined) return;

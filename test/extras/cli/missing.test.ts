@@ -6,5 +6,5 @@ it('a scan that was cut is a partial result, which stderr explains', () => {
   const output = { note: (line: string) => void notes.push(line) };
   expect(tellMissing(fleetReport(), output, null)).toBe(false);
   expect(tellMissing(fleetReport({ isScanCut: true }), output, null)).toBe(true);
-  expect(notes).toEqual(['There are more than 10000 locks: only some were checked in Redis. Pass a prefix.']);
+  expect(notes).toEqual(['There are more than 10000 locks: only some were checked in Redis.']);
 });

@@ -1,8 +1,7 @@
 import { changesBetween } from '../../../lib/extras/cli/commands/watch.js';
-import type { Instance } from '../../../lib/extras/views/roll.js';
-import type { FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
+import type { FleetInstance, FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
 
-const lease = (resource: string, fencingToken: number, heldMs = 0): Instance['held'][number] => ({
+const lease = (resource: string, fencingToken: number, heldMs = 0): FleetInstance['held'][number] => ({
   resource,
   mode: 'exclusive',
   fencingToken,
@@ -12,7 +11,7 @@ const lease = (resource: string, fencingToken: number, heldMs = 0): Instance['he
   isRenewed: true,
   isLeaked: false,
 });
-const wait = (resource: string, call: number, waitedMs = 0): Instance['waiting'][number] => ({
+const wait = (resource: string, call: number, waitedMs = 0): FleetInstance['waiting'][number] => ({
   call,
   resource,
   mode: 'exclusive',
@@ -20,7 +19,7 @@ const wait = (resource: string, call: number, waitedMs = 0): Instance['waiting']
   group: 'Orders.pay',
   holds: [],
 });
-const instance = (instanceId: string, has: Partial<Instance> = {}): Instance =>
+const instance = (instanceId: string, has: Partial<FleetInstance> = {}): FleetInstance =>
   ({
     instanceId,
     held: [],
@@ -29,8 +28,8 @@ const instance = (instanceId: string, has: Partial<Instance> = {}): Instance =>
     lastMinute: null,
     more: { held: 0, waiting: 0, leaderships: 0, jobs: 0 },
     ...has,
-  }) as unknown as Instance;
-const roll = (...instances: Instance[]): FleetReport => ({
+  }) as unknown as FleetInstance;
+const roll = (...instances: FleetInstance[]): FleetReport => ({
   askedAt: 5,
   asked: instances.length,
   completeness: 'complete',

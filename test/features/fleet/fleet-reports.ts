@@ -21,6 +21,7 @@ export function fleetInstance(instanceId: string, has: Partial<Instance> = {}): 
     lastMinute: null,
     lostLately: 0,
     timeouts: [],
+    lockOrders: [],
     blockers: [],
     more: { held: 0, waiting: 0, leaderships: 0, jobs: 0 },
     ...has,

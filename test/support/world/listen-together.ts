@@ -9,6 +9,7 @@ export function listenTogether(store: LockStore): void {
     retained: (notice) => listeners.forEach((listener) => listener.retained?.(notice)),
     freed: (message) => listeners.forEach((listener) => listener.freed?.(message)),
     called: (call) => listeners.forEach((listener) => listener.called?.(call)),
+    unasked: (isUnasked) => listeners.forEach((listener) => listener.unasked?.(isUnasked)),
     asked: (request) => listeners.forEach((listener) => listener.asked?.(request)),
     deliveryUncertain: () => listeners.forEach((listener) => listener.deliveryUncertain?.()),
     reconnected: () => listeners.forEach((listener) => listener.reconnected()),

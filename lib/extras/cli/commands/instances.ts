@@ -1,6 +1,7 @@
+import type { FleetInstance } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell } from '../frame/output.js';
-import { type Instance, unsubscribedIn } from '../../views/roll.js';
+import { unsubscribedIn } from '../../views/roll.js';
 import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const instances = defineCommand({
@@ -48,7 +49,7 @@ export const instances = defineCommand({
 
 const HEALTH = { up: 'up', renewalsFail: 'renewals fail', shuttingDown: 'shutting down' } as const;
 
-function rowOf(instance: Instance): CellValue[] {
+function rowOf(instance: FleetInstance): CellValue[] {
   const { held, waiting, more, leaderships } = instance;
   return [
     instance.instanceId,

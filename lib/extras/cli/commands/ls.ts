@@ -3,7 +3,8 @@ import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
-import { labelText, type LeaseLife, locksOf, type SeenLock } from '../../views/locks.js';
+import type { LeaseLife } from '../../../features/fleet/core/roll/seen-locks.js';
+import { labelText, leasesIn, type ListedLease } from '../../views/locks.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { workOf } from '../../views/roll.js';
 import { pollInstances, LIFE_WORDS, tellMissing } from '../frame/roll.js';
@@ -71,7 +72,7 @@ interface Lock {
 }
 
 function listRoll({ keyPrefix }: Session, roll: FleetReport, wanted: Wanted, output: Output): 'done' | 'partial' {
-  const found = locksOf(roll).filter(({ waiters }) => !wanted.waiting || waiters > 0);
+  const found = leasesIn(roll).filter(({ lock }) => !wanted.waiting || lock.waits.length > 0);
   const locks = found.slice(0, wanted.limit).map(rowOf);
   const { completeness } = roll;
   output.print(shown({ keyPrefix, completeness, locks }, locks));
@@ -79,11 +80,12 @@ function listRoll({ keyPrefix }: Session, roll: FleetReport, wanted: Wanted, out
   return tellMore(found.length, wanted, output) || isPartial ? 'partial' : 'done';
 }
 
-function rowOf({ resource, mode, lease, ...waits }: SeenLock): Lock {
-  if (!lease) return { resource, mode: 'free', ...waits, state: 'no holder was found' };
-  const { instanceId, life, fencingToken, heldMs, leftMs, holder, work: named } = lease;
-  const work = named ? workOf(named) : labelText(holder!);
-  return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waits, state: STATES[life] };
+function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease): Lock {
+  const waiting = { waiters: waits.length, ...(waits.length > 0 && { oldestWaitMs }) };
+  if (!lease) return { resource, mode: 'free', ...waiting, state: 'no holder was found' };
+  const { instanceId, life, mode, fencingToken, heldMs, leftMs, holder } = lease;
+  const work = holder ? labelText(holder) : workOf(lease);
+  return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waiting, state: STATES[life] };
 }
 
 const STATES: Readonly<Record<LeaseLife, string>> = {
@@ -91,7 +93,6 @@ const STATES: Readonly<Record<LeaseLife, string>> = {
   alive: 'alive',
   notRenewed: 'alive, not renewing',
   leaked: 'alive, leaked',
-  released: 'released',
 };
 
 async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: Output): Promise<'done' | 'partial'> {

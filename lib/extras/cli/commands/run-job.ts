@@ -7,7 +7,7 @@ import { CliError, type ExitName } from '../frame/exit-codes.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { pauseFor } from '../frame/pause.js';
 import { processLife } from '../../../features/fleet/core/roll/life.js';
-import { withoutAnswers } from '../../views/roll.js';
+import { withoutAnswers } from '../../../features/fleet/core/findings/survey.js';
 import { NO_OWN_JOBS, pollInstances } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 

@@ -5,7 +5,7 @@ import { defineCommand } from '../frame/command.js';
 import { type FoundPrefixes, perhapsMore } from '../frame/connection.js';
 import { findingTable } from '../frame/findings.js';
 import type { Table } from '../frame/output.js';
-import { survey, tellMissing } from '../frame/roll.js';
+import { surveyOf, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 
 /** Each is asked at the same moment. */
@@ -60,12 +60,12 @@ export const status = defineCommand({
 
 async function lookAt(session: Session) {
   const { keyPrefix, where } = session;
-  return { keyPrefix, where, ...(await survey(session)) };
+  return { keyPrefix, where, ...(await surveyOf(session)) };
 }
 
-type Look = Awaited<ReturnType<typeof lookAt>>;
+type Looked = Awaited<ReturnType<typeof lookAt>>;
 
-function jsonOf(look: Look): object {
+function jsonOf(look: Looked): object {
   const { keyPrefix, health, fleet, findings } = look;
   const { topology, status, roundTripMs, problems } = health;
   return {
@@ -100,7 +100,7 @@ const LOCKS = {
   notTried: 'not tried: this user is read-only',
 } as const;
 
-function tableOf(look: Look): Table {
+function tableOf(look: Looked): Table {
   const { keyPrefix, where, health, fleet, jobs } = look;
   const { status, topology, roundTripMs } = health;
   const tookMs =
@@ -130,13 +130,13 @@ function tableOf(look: Look): Table {
   return { columns: ['STATUS', status === 'notTried' ? 'seen from outside' : status], rows };
 }
 
-function leadersIn({ fleet }: Look): { readonly name: string; readonly instanceId: string }[] {
+function leadersIn({ fleet }: Looked): { readonly name: string; readonly instanceId: string }[] {
   return (fleet?.instances ?? []).flatMap(({ instanceId, leaderships }) =>
     leaderships.flatMap(({ name, isLeader }) => (isLeader ? [{ name, instanceId }] : [])),
   );
 }
 
-function jobCounts(jobs: NonNullable<Look['jobs']>) {
+function jobCounts(jobs: NonNullable<Looked['jobs']>) {
   const all = jobs.map(({ job }) => job);
   return {
     known: all.length,

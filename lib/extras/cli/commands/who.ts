@@ -3,10 +3,10 @@ import { defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { durationCell } from '../frame/output.js';
-import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
-import { type Instance, workOf } from '../../views/roll.js';
+import type { FleetInstance, FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { workOf } from '../../views/roll.js';
 import { labelText } from '../../views/locks.js';
-import { pollInstances } from '../frame/roll.js';
+import { pollInstances, SCAN_CUT } from '../frame/roll.js';
 
 export const who = defineCommand({
   name: 'who',
@@ -35,7 +35,8 @@ export const who = defineCommand({
     if (instanceId === undefined) {
       const ids = idsIn(fleet);
       const known = ids.length === 0 ? 'No instance has answered.' : `There are: ${quoteSome(ids, 10)}.`;
-      throw new CliError('refused', `No instance ${quote(asked)} is connected, and it holds nothing. ${known}`);
+      const held = fleet.isScanCut ? SCAN_CUT : 'It holds nothing.';
+      throw new CliError('refused', `No instance ${quote(asked)} is connected. ${held} ${known}`);
     }
     const instance = fleet.instances.find((each) => each.instanceId === instanceId);
     if (instance) {
@@ -52,6 +53,7 @@ export const who = defineCommand({
       json: { keyPrefix, instanceId, isSilent, isDead, held },
       shown: [heldTable(held.map((each) => ({ ...each, leftMs: each.ttlMs, work: labelText(each) })))],
     });
+    if (fleet.isScanCut) output.note(SCAN_CUT);
     const name = plainOrQuoted(instanceId);
     output.note(
       isSilent
@@ -75,7 +77,7 @@ function matchingIn(fleet: FleetReport, asked: string): string[] {
   return ids.includes(asked) ? [asked] : ids.filter((id) => id.includes(asked));
 }
 
-function shownOf(instance: Instance) {
+function shownOf(instance: FleetInstance) {
   const { held, waiting, leaderships, jobs } = instance;
   const leads = leaderships.map(({ name, isLeader }) => `${name}${isLeader ? ' (leads)' : ''}`);
   const about = [
@@ -102,7 +104,7 @@ function shownOf(instance: Instance) {
   ];
 }
 
-type Held = Pick<Instance['held'][number], 'resource' | 'mode' | 'fencingToken' | 'heldMs' | 'leftMs'>;
+type Held = Pick<FleetInstance['held'][number], 'resource' | 'mode' | 'fencingToken' | 'heldMs' | 'leftMs'>;
 
 function heldTable(all: readonly (Held & { readonly work: string })[]) {
   const rows = all.map(({ resource, mode, fencingToken, heldMs, leftMs, work }) => [

@@ -3,7 +3,7 @@ import type { LockState } from '../../../kernel/store/lock-state.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { lifeOf } from '../../../features/fleet/core/roll/life.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
-import { withoutAnswers } from '../../views/roll.js';
+import { withoutAnswers } from '../../../features/fleet/core/findings/survey.js';
 import { conclusionsOf, sentencesOf, SLACK_MS } from '../../views/why.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption } from '../frame/options.js';

@@ -3,7 +3,7 @@ import { describeServer } from '../../../redis/script/address.js';
 import type { ServerConnection } from '../../../redis/connection/server-connection.js';
 import { type CommandContext, defineCommand } from '../frame/command.js';
 import { findingTable } from '../frame/findings.js';
-import { survey } from '../frame/roll.js';
+import { surveyOf } from '../frame/roll.js';
 import { CliError, type ExitName } from '../frame/exit-codes.js';
 import type { Session } from '../frame/session.js';
 import { exitOf, failing, type Check } from './check.js';
@@ -70,7 +70,7 @@ async function examine(
   const servers = store.connection.servers();
   const connected = servers.filter(({ isConnected }) => isConnected);
   const [{ findings, health }, rights, facts] = await Promise.all([
-    survey(open),
+    surveyOf(open),
     store.missingRights(),
     Promise.all(connected.map((server) => readFacts(server.client))),
   ]);

@@ -5,11 +5,11 @@ import { within } from '../../../kernel/util/promises.js';
 import { quoteSome } from '../../../kernel/util/quoted.js';
 import type { Keys } from '../../../redis/keys.js';
 import type { MissingRights } from '../../../redis/script/missing-rights.js';
-import type { healthSeen } from '../../views/roll.js';
+import type { Survey } from '../../../features/fleet/core/findings/survey.js';
 import { failing, type Check, note, ok, unknown, warning } from './check.js';
 
 /** A script that writes has tried it. The findings name what is wrong. */
-export function checkHealth({ status, topology, servers }: ReturnType<typeof healthSeen>): Check[] {
+export function checkHealth({ status, topology, servers }: Survey['health']): Check[] {
   const where = servers.total > 1 ? `, ${servers.up} of ${count(servers.total, 'server')} up` : '';
   const isUp = status === 'up' || status === 'degraded';
   return isUp ? [ok('locks', `Redis accepts locks (${topology}${where}).`)] : [];

@@ -1,14 +1,15 @@
 import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
-import { findings } from '../../../features/fleet/core/findings/findings.js';
+import { survey, type Survey } from '../../../features/fleet/core/findings/survey.js';
 import type { FleetOptions, FleetReport, InstanceLife } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { plainOrQuoted, quoteSome } from '../../../kernel/util/quoted.js';
-import { healthSeen, withoutAnswers } from '../../views/roll.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
 
 /** The time that instances have to answer. It ends sooner if all have answered. */
 const ROLL_MS = 1_000;
 const HEALTH_MS = 5_000;
+
+export const SCAN_CUT = 'There are more than 10000 locks: only some were checked in Redis.';
 
 export const NO_OWN_JOBS: ReadonlySet<string> = new Set();
 
@@ -17,17 +18,15 @@ export function pollInstances({ client }: Session, options: FleetOptions = {}): 
   return client.report({ timeoutMs: ROLL_MS, ...options });
 }
 
-/** Everything that `status` and `doctor` look at. What Redis refuses is left out. */
-export async function survey(session: Session) {
-  const { client, jobs: records } = session;
-  const [health, mayOnlyLook, fleet, jobs] = await Promise.all([
-    client.health({ timeoutMs: HEALTH_MS }),
-    session.mayOnlyLook(),
-    pollInstances(session).catch(withoutAnswers),
-    records.listWithRuns(NO_OWN_JOBS, SEEN_RUNS).catch(withoutAnswers),
-  ]);
-  const seen = healthSeen(health, mayOnlyLook);
-  return { health: seen, fleet, jobs, findings: findings(fleet, jobs, seen) };
+/** Everything that `status` and `doctor` look at. */
+export function surveyOf(session: Session): Promise<Survey> {
+  const { client, jobs } = session;
+  return survey({
+    fleet: pollInstances(session),
+    health: client.health({ timeoutMs: HEALTH_MS }),
+    jobs: jobs.listWithRuns(NO_OWN_JOBS, SEEN_RUNS),
+    mayOnlyLook: session.mayOnlyLook(),
+  });
 }
 
 /**
@@ -48,7 +47,7 @@ export function tellMissing(
     );
   }
   if (unreadable > 0) lines.push(`${unreadable} answers could not be read: of a newer version, or forged.`);
-  if (isScanCut) lines.push('There are more than 10000 locks: only some were checked in Redis. Pass a prefix.');
+  if (isScanCut) lines.push(SCAN_CUT);
   const long = instances.filter(({ more }) => more.held + more.waiting > 0);
   if (long.length > 0 && hint !== null) {
     const some = long.slice(0, 3).map(({ instanceId, more }) => {

@@ -1,6 +1,6 @@
-import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import type { FleetInstance, FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { deadlockSentences } from '../../../features/fleet/core/findings/lock-findings.js';
-import { groupName, type Instance, unlistedIn, unsubscribedIn } from '../../views/roll.js';
+import { groupName, unlistedIn, unsubscribedIn } from '../../views/roll.js';
 import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
 import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, DeadlockSeen, InstanceRow } from '../bodies.js';
 import { contains, listed, type Query } from './query.js';
@@ -88,7 +88,7 @@ export async function showInstances(looks: SnapshotCache, query: Query): Promise
   return { ...rollBody(roll), ...listed(rows, { by: keys[by], isDescending }, limit, (row) => row) };
 }
 
-function instanceRow(instance: Instance, askedAt: number): InstanceRow {
+function instanceRow(instance: FleetInstance, askedAt: number): InstanceRow {
   const { instanceId, health, version, uptimeMs, loopDelayMs, blockedMs, hearing, more, lastMinute } = instance;
   return {
     instanceId,

@@ -2,10 +2,11 @@ import type { Holder } from '../../../kernel/api/holder.js';
 import { lifeOf } from '../../../features/fleet/core/roll/life.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { groupName } from '../../views/roll.js';
-import { labelText, locksOf, type SeenLock, troubleOf } from '../../views/locks.js';
+import { locksIn, type SeenHolder, type SeenLock } from '../../../features/fleet/core/roll/seen-locks.js';
+import { labelText, leasesIn, type ListedLease, troubleOf } from '../../views/locks.js';
 import { conclusionOn, sentencesOf } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
-import type { ConsoleBodies, LockHolder, LockLife, LockRow, LockWaiting } from '../bodies.js';
+import type { ConsoleBodies, LockHolder, LockRow, LockWaiting } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
 import { contains, listed, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
@@ -75,9 +76,9 @@ async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string):
 function rowsOf(roll: FleetReport): readonly LockRow[] {
   const known = rowsOfRoll.get(roll);
   if (known) return known;
-  const rows = locksOf(roll).map((lock) => {
-    const row = rowOf(lock, roll.askedAt);
-    troubles.set(row, troubleOf(lock));
+  const rows = leasesIn(roll).map((seen) => {
+    const row = rowOf(seen, roll.askedAt);
+    troubles.set(row, troubleOf(seen));
     return row;
   });
   rowsOfRoll.set(roll, rows);
@@ -89,25 +90,29 @@ export function locksByTrouble(roll: FleetReport): readonly LockRow[] {
   return listed(rowsOf(roll), { by: KEYS.trouble, isDescending: false }, Infinity, (row) => row).rows;
 }
 
-function rowOf({ resource, mode, lease, waiters, oldestWaitMs }: SeenLock, at: number): LockRow {
-  const waits = { waiters, ...(oldestWaitMs !== undefined && { oldestWaitSince: at - oldestWaitMs }) };
-  if (!lease) return { key: resource, resource, mode: 'free', life: 'noHolder', ...waits };
-  const { instanceId, life, fencingToken, heldMs, leftMs, work, holder } = lease;
-  const label = holder ? labelText(holder) : '';
+function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease, at: number): LockRow {
+  const waiting = { waiters: waits.length, ...(waits.length > 0 && { oldestWaitSince: at - oldestWaitMs }) };
+  if (!lease) return { key: resource, resource, mode: 'free', life: 'noHolder', ...waiting };
+  const { instanceId, life, mode, fencingToken, heldMs, leftMs } = lease;
   return {
     key: `${fencingTickOf(fencingToken)} ${resource}`,
     resource,
     mode,
     life,
     instanceId,
-    ...(work && { group: groupName(work.group) }),
-    ...(work?.callSite !== undefined && { callSite: work.callSite }),
-    ...(label !== '' && { label }),
+    ...workIn(lease),
     fencingToken,
     since: at - heldMs,
     until: at + leftMs,
-    ...waits,
+    ...waiting,
   };
+}
+
+/** What its instance reports, or the label that Redis has. */
+function workIn({ holder, group, callSite }: SeenHolder): Pick<LockRow, 'group' | 'callSite' | 'label'> {
+  const label = holder ? labelText(holder) : '';
+  if (holder) return label === '' ? {} : { label };
+  return { group: groupName(group!), ...(callSite !== undefined && { callSite }) };
 }
 
 function groupsOf(rows: readonly LockRow[]): string[] {
@@ -119,9 +124,10 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
   const resource = query.name('resource');
   const [roll, { at, seen, before }] = await Promise.all([looks.rollAbout(resource), looks.explain(resource)]);
   const { state, cause } = seen;
-  const calls = callsFor(resource, roll);
+  const { holders: known = [], waits = [] } = locksIn(roll).get(resource) ?? {};
+  const calls = callsIn(waits, roll.askedAt);
   const holders = state.holders.slice(0, MAX_LISTED).map((holder): LockHolder => {
-    const shown = holderOf(holder, resource, roll, at);
+    const shown = holderOf(holder, known, roll, at);
     return before ? { ...shown, conclusion: conclusionOn(holder, before.state, resource, roll) } : shown;
   });
   return {
@@ -155,18 +161,15 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
   };
 }
 
-function holderOf(holder: Holder, resource: string, roll: FleetReport, at: number): LockHolder {
-  const { instanceId, mode, fencingToken, heldMs, ttlMs, leaseMs, depth, permits } = holder;
-  const instance = roll.instances.find((each) => each.instanceId === instanceId);
+function holderOf(holder: Holder, seen: readonly SeenHolder[], roll: FleetReport, at: number): LockHolder {
+  const { instanceId, mode, fencingToken, heldMs, ttlMs, leaseMs, depth, permits, isKept } = holder;
   const tick = fencingTickOf(fencingToken);
-  const listing = instance?.held.find(
-    (each) => each.resource === resource && fencingTickOf(each.fencingToken) === tick,
-  );
+  const known = seen.find((each) => each.instanceId === instanceId && fencingTickOf(each.fencingToken) === tick);
   const label = labelText(holder);
   return {
     key: `${tick} ${instanceId}`,
     instanceId,
-    life: lifeOfHolder(holder, roll, listing),
+    life: isKept ? 'released' : (known?.life ?? lifeOf(holder, roll)),
     mode,
     fencingToken,
     since: at - heldMs,
@@ -174,38 +177,22 @@ function holderOf(holder: Holder, resource: string, roll: FleetReport, at: numbe
     leaseMs,
     depth,
     ...(permits !== undefined && { permits }),
-    ...(listing && { group: groupName(listing.group) }),
-    ...(listing?.callSite !== undefined && { callSite: listing.callSite }),
+    ...(known && workIn(known)),
     ...(label !== '' && { label }),
   };
 }
 
-function lifeOfHolder(
-  holder: Holder,
-  roll: FleetReport,
-  listing?: { readonly isRenewed: boolean; readonly isLeaked: boolean },
-): LockLife {
-  if (holder.isKept) return 'released';
-  const life = lifeOf(holder, roll);
-  if (life !== 'alive' || !listing) return life;
-  return listing.isLeaked ? 'leaked' : listing.isRenewed ? 'alive' : 'notRenewed';
-}
-
 /** The oldest first. */
-function callsFor(resource: string, { instances, askedAt }: FleetReport): LockWaiting[] {
-  const calls = instances.flatMap(({ instanceId, waiting }) =>
-    waiting
-      .filter((wait) => wait.resource === resource)
-      .map(({ call, mode, waitedMs, group, callSite, holds }) => ({
-        key: `${instanceId} ${call}`,
-        instanceId,
-        mode,
-        since: askedAt - waitedMs,
-        group: groupName(group),
-        ...(callSite !== undefined && { callSite }),
-        ...(holds.length > 0 && { holds: holds.map((each) => each.resource) }),
-      })),
-  );
+function callsIn(waits: SeenLock['waits'], askedAt: number): LockWaiting[] {
+  const calls = waits.map(({ instanceId, call, mode, waitedMs, group, callSite, holds }) => ({
+    key: `${instanceId} ${call}`,
+    instanceId,
+    mode,
+    since: askedAt - waitedMs,
+    group: groupName(group),
+    ...(callSite !== undefined && { callSite }),
+    ...(holds.length > 0 && { holds: holds.map((each) => each.resource) }),
+  }));
   return calls.sort((a, b) => a.since - b.since);
 }
 

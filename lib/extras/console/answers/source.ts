@@ -1,6 +1,7 @@
 import { InvalidLockOptionsError, LockShutdownError, LockUnavailableError } from '../../../kernel/api/errors.js';
 import type { LockExplanation } from '../../../features/fleet/core/explain/explanation.js';
 import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
+import { survey, type Survey } from '../../../features/fleet/core/findings/survey.js';
 import { remedyOf } from '../../../features/fleet/core/findings/redis-findings.js';
 import type { LockHealth } from '../../../features/fleet/core/health/health-checks.js';
 import { type JobInfo, JobNotFoundError, type JobRun } from '../../../features/jobs/core/job-info.js';
@@ -76,12 +77,22 @@ export class SnapshotCache {
     return prefix !== '' && roll.instances.some(({ more }) => more.held + more.waiting > 0) ? this.roll(prefix) : roll;
   }
 
-  health(): Promise<{ readonly health: LockHealth; readonly mayOnlyLook: boolean }> {
-    return this.#share('health', async () => {
-      const { source } = this;
-      const [health, mayOnlyLook = false] = await Promise.all([source.client.health(), source.mayOnlyLook?.()]);
-      return { health, mayOnlyLook };
-    });
+  health(): Promise<LockHealth> {
+    return this.#share('health', () => this.source.client.health());
+  }
+
+  /** All that the first page shows. */
+  survey(): Promise<Survey> {
+    // Throws if the command line has no connection, so it is read before anything is asked that would then reject unheard.
+    const hasJobs = Boolean(this.source.jobs);
+    return this.#share('survey', () =>
+      survey({
+        fleet: this.roll(),
+        health: this.health(),
+        jobs: hasJobs ? this.jobs() : undefined,
+        mayOnlyLook: this.source.mayOnlyLook?.(),
+      }),
+    );
   }
 
   /** The records of jobs. @throws Refusal where there are none */
@@ -139,8 +150,7 @@ export class SnapshotCache {
   /** The refusal for an error of the locks. If Redis is the cause, it has the same cause and remedy as the findings. */
   async refusalOf(error: unknown): Promise<unknown> {
     if (!(error instanceof LockUnavailableError) || error instanceof LockShutdownError) return refusalFor(error);
-    const { health } = await this.health();
-    const [problem] = health.problems;
+    const [problem] = (await this.health()).problems;
     const reason = problem ? `${problem.message} ${remedyOf(problem.code)}` : 'Redis did not answer in time.';
     return new Refusal('REDIS_UNAVAILABLE', `${reason} Held locks expire with their leases.`);
   }

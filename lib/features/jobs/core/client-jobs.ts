@@ -38,11 +38,11 @@ export class ClientJobs {
     return this.#missedTicks.flatMap(({ names }) => names);
   }
 
-  /** All jobs, with their newest runs. Undefined if nothing remembers them, or the store cannot be asked. */
+  /** All jobs, with their newest runs. Undefined if nothing remembers them. @throws LockUnavailableError */
   async seen(runs: number): Promise<Awaited<ReturnType<JobRecords['listWithRuns']>> | undefined> {
     const [records] = this.#records;
     if (!records || records.refusal !== undefined) return undefined;
-    return records.listWithRuns(new Set(this.names()), runs).catch(() => undefined);
+    return records.listWithRuns(new Set(this.names()), runs);
   }
 
   async overlapOf(resource: string): ReturnType<JobRecords['overlapOf']> {

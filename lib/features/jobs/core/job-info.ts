@@ -32,8 +32,8 @@ export interface JobInfo {
     readonly seenAt: number;
   };
   /**
-   * The time at which the next tick is due, or an interval may run next. Not set for time-outs and single dates, and if
-   * no instance has the job now.
+   * The time at which the next tick is due, or an interval may run next. Not set for time-outs and single dates, if no
+   * instance has the job now, and if it is still paused then.
    */
   readonly nextDueAt?: number;
   /** The run that has not ended yet, and its `instanceId`. */

@@ -180,8 +180,9 @@ function infoOf(name: string, state: JobState, isHere: boolean): JobInfo {
     const { schedule: text, instanceId, seenAt } = other;
     info.otherSchedule = { ...scheduleOf(text), instanceId, seenAt };
   }
+  const pausedUntil = pause ? (pause.until ?? Infinity) : 0;
   // The instance that reported it may be gone since.
-  if (next !== undefined && next > now) info.nextDueAt = next;
+  if (next !== undefined && next > Math.max(now, pausedUntil)) info.nextDueAt = next;
   if (running) info.running = runOf(running);
   const skipped = skippedAt(state);
   if (skipped !== undefined) info.skippedAt = skipped;

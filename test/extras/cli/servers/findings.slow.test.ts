@@ -85,15 +85,22 @@ describeOnMachine(`trouble of a fleet of three processes, seed ${SEED}`, () => {
       return { kind: 'holderSilent', resource: 'order:frozen', instanceId: frozen.instanceId, command: /^who frozen:/ };
     },
     async holderUnknown([, b]) {
+      // Nothing shows if the holder of a lease that is not renewed is alive.
+      const gone = await start('fixed', redis().url, 20 * LEASE_MS);
+      await gone.ask('hold', 'order:fixed', false);
+      await b.ask('wait', 'order:fixed', 1);
+      await gone.end();
+      const command = /^why order:fixed$/;
+      return { kind: 'holderUnknown', resource: 'order:fixed', instanceId: gone.instanceId, command };
+    },
+    async instanceDeaf() {
       const deaf = await start('deaf', await withoutChannels());
-      await deaf.ask('hold', 'order:deaf');
-      await b.ask('wait', 'order:deaf', 1);
-      return {
-        kind: 'holderUnknown',
-        resource: 'order:deaf',
-        instanceId: deaf.instanceId,
-        command: /^why order:deaf$/,
-      };
+      return { kind: 'instanceDeaf', instanceId: deaf.instanceId, command: /^who deaf:/ };
+    },
+    async lockOrder([, b]) {
+      await b.ask('nest', 'stock:1', 'cart:1');
+      await b.ask('nest', 'cart:1', 'stock:1');
+      return { kind: 'lockOrder', instanceId: b.instanceId, command: /^who shop-2:/ };
     },
     async deadlock([a, b]) {
       await Promise.all([a.ask('cross', 'account:1', 'account:2'), b.ask('cross', 'account:2', 'account:1')]);
@@ -136,8 +143,8 @@ describeOnMachine(`trouble of a fleet of three processes, seed ${SEED}`, () => {
       return { kind: 'redisDown', command: /^doctor$/ };
     },
   };
-  /** Redis still answers these questions if it refuses to write. */
-  const READABLE = ['jobFails', 'jobNowhere', 'jobPaused'];
+  /** Redis still answers these questions if it refuses to write. The instances cannot be asked then. */
+  const READABLE = ['jobFails', 'jobPaused'];
 
   /** The findings of the first command, and of the first page. */
   const look = async (answers: ConsoleAnswers): Promise<readonly (readonly Finding[])[]> => {

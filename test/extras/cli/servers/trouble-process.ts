@@ -18,8 +18,8 @@ const verbs = {
     await store.start(10_000);
   },
 
-  async hold(resource: string): Promise<void> {
-    void locks.using(resource, { group: 'Orders.ship' }, () => new Promise(() => {}));
+  async hold(resource: string, watchdog = true): Promise<void> {
+    void locks.using(resource, { group: 'Orders.ship', watchdog }, () => new Promise(() => {}));
     await locks.inspect(resource);
   },
 
@@ -34,6 +34,10 @@ const verbs = {
       await locks.acquire(then);
     };
     locks.using(first, { group: 'Bank.move' }, work).catch(() => {});
+  },
+
+  nest(first: string, then: string): Promise<void> {
+    return locks.using(first, undefined, () => locks.using(then, undefined, async () => {}));
   },
 
   /** Forgets a lease. */

@@ -8,6 +8,7 @@ import {
   useAdmin,
   useInstances,
 } from '../../../support/redis/lock-instances.js';
+import { documentedUser } from '../../../support/redis/lock-user.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 
 const CHANNEL = 'lock:roll:0';
@@ -60,6 +61,33 @@ describe('a roll call on Redis', () => {
     }
     await lease.release();
     await (await waiting).release();
+  });
+
+  it('lists an instance that may not subscribe by the report that it leaves, until it may', async () => {
+    const { rules } = documentedUser();
+    const password = rules.find((rule) => rule.startsWith('>'))!.slice(1);
+    await admin().call('ACL', 'SETUSER', 'mute', 'reset', ...rules.filter((rule) => !rule.startsWith('&')));
+    const mute = await start({ connection: redis().url.replace('://', `://mute:${password}@`) });
+    const other = await start();
+    await mute.locks.acquire('order:7');
+    const ofMute = async () =>
+      (await other.locks.fleet()).instances.find((each) => each.instanceId === mute.instanceId);
+    await eventually(async () => {
+      const fleet = await other.locks.fleet();
+      expect(fleet).toMatchObject({ completeness: 'complete', asked: 2, silent: [], unlisted: [] });
+      expect(fleet.instances).toHaveLength(2);
+      expect((await ofMute())!.held).toMatchObject([{ resource: 'order:7' }]);
+      expect(fleet.findings).toMatchObject([{ kind: 'instanceDeaf', culprit: { instanceId: mute.instanceId } }]);
+    }, 6_000);
+    const heldMs = (await ofMute())!.held[0]!.heldMs;
+    await eventually(async () => expect((await ofMute())!.held[0]!.heldMs).toBeGreaterThan(heldMs + 2_500), 8_000);
+
+    // It hears roll calls as soon as it may.
+    await admin().call('ACL', 'SETUSER', 'mute', 'allchannels');
+    await eventually(async () => {
+      expect(await other.locks.fleet()).toMatchObject({ asked: 2, findings: [] });
+      expect(await admin().hlen('lock:roll:unasked')).toBe(0);
+    }, 25_000);
   });
 
   it('asks the instances of its database and its prefix, and no others', async () => {
@@ -164,7 +192,8 @@ describe('a roll call on Redis', () => {
     expect(error).toBeInstanceOf(LockUnavailableError);
     expect((error as Error).message).toMatch(/NOPERM|can't publish to the channel/);
     expect(await store.missingRights()).toMatchObject([{ needed: [], helpful: ['&lock:*'] }]);
-    expect(await admin().keys('lock:roll*')).toEqual([]);
+    // Its own report, because it may not listen to all either.
+    await eventually(async () => expect(await admin().keys('lock:roll*')).toEqual(['lock:roll:unasked']));
   });
 
   it('rejects if Redis dies after the request', async () => {

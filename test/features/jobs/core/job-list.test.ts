@@ -43,6 +43,21 @@ describe('the list of jobs', () => {
     expect(job).toMatchObject({ instanceCount: 12, instances: namesOf(12, 1) });
   });
 
+  it('says when a job is due, unless it is still paused then', async () => {
+    const { jobs, records } = instance('app');
+    const next = clock.wallNow() + 60_000;
+    await jobs.register([{ resource: 'cron:report', schedule: '0 3 * * * ', next }]);
+    const dueAfter = async (pause: Parameters<JobRecords['pause']>[2]) => {
+      await records.pause('report', new Set(), pause);
+      return (await records.get('report', new Set())).nextDueAt;
+    };
+    expect(await dueAfter({ until: next - 1_000 })).toBe(next);
+    expect(await dueAfter({ until: next + 1_000 })).toBeUndefined();
+    expect(await dueAfter({})).toBeUndefined();
+    await records.resume('report', new Set());
+    expect((await records.get('report', new Set())).nextDueAt).toBe(next);
+  });
+
   it('neither names nor counts this instance if it has removed the job', async () => {
     await startFleet(3);
     const { records } = instance('app-2');

@@ -12,6 +12,7 @@ export const FINDING_KINDS = [
   'leaked',
   'longWait',
   'timeouts',
+  'lockOrder',
   'leaderFlaps',
   'noInstances',
   'instanceSilent',

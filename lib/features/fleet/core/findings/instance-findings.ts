@@ -1,15 +1,13 @@
 import { formatDuration } from '../../../../kernel/util/durations.js';
 import { count } from '../../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote, quoteSome } from '../../../../kernel/util/quoted.js';
-import type { FleetReport } from '../roll/lock-fleet.js';
+import type { FleetInstance, FleetReport } from '../roll/lock-fleet.js';
 import type { Finding, SeenJob } from './finding.js';
 
 /** Deployments change leaders, too: once for each instance. */
 const MIN_ELECTIONS = 5;
 const MIN_LOST = 3;
 const MIN_BLOCKED_MS = 1_000;
-
-type Instance = FleetReport['instances'][number];
 
 export function instanceFindings(fleet: FleetReport, jobs: readonly SeenJob[]): Finding[] {
   const { instances, silent, unreadable, unlisted } = fleet;
@@ -56,7 +54,7 @@ export function instanceFindings(fleet: FleetReport, jobs: readonly SeenJob[]): 
   return [...found, ...leaderFindings(instances)];
 }
 
-function findingsOf(instance: Instance, newest: string): Finding[] {
+function findingsOf(instance: FleetInstance, newest: string): Finding[] {
   const { instanceId, hearing, health, blockedMs, lostLately, version } = instance;
   const found: Finding[] = [];
   if (!hearing) {
@@ -112,7 +110,7 @@ function about(
   };
 }
 
-function leaderFindings(instances: readonly Instance[]): Finding[] {
+function leaderFindings(instances: readonly FleetInstance[]): Finding[] {
   const elections = new Map<string, { all: number; most: number; instanceId: string }>();
   for (const { instanceId, leaderships } of instances) {
     for (const { name, elections: times } of leaderships) {

@@ -1,9 +1,9 @@
 import { namedGroup } from '../../../../kernel/api/holder.js';
 import { longDuration } from '../../../../kernel/util/durations.js';
-import { entryOf } from '../../../../kernel/util/objects.js';
 import { count } from '../../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quoted.js';
-import type { FleetReport, InstanceLife } from '../roll/lock-fleet.js';
+import type { FleetReport } from '../roll/lock-fleet.js';
+import { type LeaseLife, locksIn, type SeenHolder, type SeenLock } from '../roll/seen-locks.js';
 import type { Finding } from './finding.js';
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
@@ -15,75 +15,35 @@ const MANY_MS = 1_000;
 const CRITICAL_MS = 60_000;
 const MAX_WORKS = 5;
 
-type Wait = FleetReport['instances'][number]['waiting'][number];
-
-/** Who holds a resource, by its instance or by Redis alone. */
-interface SeenHolder {
-  readonly life: InstanceLife;
-  readonly instanceId: string;
-  readonly work?: string | undefined;
-  readonly callSite?: string | undefined;
-  readonly fencingToken: number;
-  readonly heldMs: number;
-  readonly leftMs: number;
-  readonly isRenewed: boolean;
-  readonly isLeaked: boolean;
-}
+type Locks = ReadonlyMap<string, SeenLock>;
+type Waits = SeenLock['waits'];
 
 /** One finding for each resource that is in trouble, and one for each deadlock. */
 export function lockFindings(fleet: FleetReport): Finding[] {
   const { askedAt, deadlocks } = fleet;
-  const waits = new Map<string, Wait[]>();
-  for (const wait of fleet.instances.flatMap(({ waiting }) => waiting)) {
-    entryOf(waits, wait.resource, () => []).push(wait);
-  }
-  const holders = holdersIn(fleet);
+  const locks = locksIn(fleet);
   const deadlocked = new Set(deadlocks.flat().map(({ holds }) => holds));
-  const found: Finding[] = deadlocks.map((cycle) => deadlockFinding(cycle, waits, holders, askedAt));
-  for (const resource of new Set([...waits.keys(), ...holders.keys()])) {
-    if (deadlocked.has(resource)) continue;
-    const finding = resourceFinding(resource, waits.get(resource) ?? [], holders.get(resource) ?? [], askedAt);
+  const found: Finding[] = deadlocks.map((cycle) => deadlockFinding(cycle, locks, askedAt));
+  for (const lock of locks.values()) {
+    const finding = deadlocked.has(lock.resource) ? undefined : resourceFinding(lock, askedAt);
     if (finding) found.push(finding);
   }
-  return [...found, ...timeoutFindings(fleet, new Set(found.map(({ resource }) => resource)))];
-}
-
-function holdersIn({ instances, unlisted }: FleetReport): ReadonlyMap<string, SeenHolder[]> {
-  const holders = new Map<string, SeenHolder[]>();
-  for (const { instanceId, held } of instances) {
-    for (const { group, ...lease } of held) {
-      entryOf(holders, lease.resource, () => []).push({ ...lease, life: 'alive', instanceId, work: namedGroup(group) });
-    }
-  }
-  for (const { resource, label, ttlMs: leftMs, ...holder } of unlisted) {
-    const work = namedGroup(label?.group);
-    const site = label?.site;
-    entryOf(holders, resource, () => []).push({
-      ...holder,
-      work,
-      callSite: site,
-      leftMs,
-      isRenewed: true,
-      isLeaked: false,
-    });
-  }
-  return holders;
+  const told = new Set(found.map(({ resource }) => resource));
+  return [...found, ...timeoutFindings(fleet, told), ...orderFindings(fleet)];
 }
 
 /** The worst holder comes first: the others share the resource with it. */
-const WORST: readonly InstanceLife[] = ['dead', 'silent', 'unknown', 'alive'];
+const WORST: readonly LeaseLife[] = ['dead', 'silent', 'unknown', 'leaked', 'notRenewed', 'alive'];
+const WELL: readonly LeaseLife[] = ['notRenewed', 'alive'];
 
 function resourceFinding(
-  resource: string,
-  waits: readonly Wait[],
-  holders: readonly SeenHolder[],
+  { resource, holders, waits, oldestWaitMs: oldestMs }: SeenLock,
   askedAt: number,
 ): Finding | undefined {
-  const rank = ({ life, isLeaked }: SeenHolder): number => (isLeaked ? 2.5 : WORST.indexOf(life));
+  const rank = ({ life }: SeenHolder): number => WORST.indexOf(life === 'notRenewed' ? 'alive' : life);
   const [holder] = [...holders].sort((a, b) => rank(a) - rank(b) || b.heldMs - a.heldMs);
-  const oldestMs = Math.max(0, ...waits.map(({ waitedMs }) => waitedMs));
   const isLong = oldestMs >= LONG_MS || (waits.length >= MANY && oldestMs >= MANY_MS);
-  const isHarmless = holder === undefined || (holder.life === 'alive' && !holder.isLeaked);
+  const isHarmless = holder === undefined || WELL.includes(holder.life);
   if (isHarmless && !isLong) return undefined;
   const waiting = waits.length === 0 ? '' : ` ${waitText(waits)}`;
   const shown = {
@@ -103,9 +63,9 @@ function resourceFinding(
       action: { text: 'Look at it again: a waiter takes a free lock when it next keeps its place.', ...inspect },
     };
   }
-  const { life, instanceId, fencingToken, leftMs, heldMs, isLeaked, isRenewed, work } = holder;
+  const { life, instanceId, fencingToken, leftMs, heldMs } = holder;
   const who = plainOrQuoted(instanceId);
-  const by = work === undefined ? who : `${work} on ${who}`;
+  const by = workOn(namedGroup(holder.group), instanceId);
   const left = longDuration(leftMs);
   const severity = waits.length > 0 ? 'critical' : 'warning';
   const release = { command: commandLine('release', resource, `--token ${fencingToken}`) };
@@ -139,7 +99,7 @@ function resourceFinding(
       action: { text: 'Check if it is renewed. If it is, its process is alive.', ...inspect },
     };
   }
-  if (isLeaked) {
+  if (life === 'leaked') {
     const at = holder.callSite === undefined ? '' : ` at ${holder.callSite}`;
     return {
       ...shown,
@@ -150,7 +110,7 @@ function resourceFinding(
     };
   }
   const isCritical = oldestMs >= CRITICAL_MS || waits.length >= MANY;
-  const state = isRenewed ? '' : ` Its lease is not renewed: it is free in ${left}.`;
+  const state = life === 'alive' ? '' : ` Its lease is not renewed: it is free in ${left}.`;
   return {
     ...shown,
     severity: isCritical ? 'critical' : 'warning',
@@ -163,22 +123,17 @@ function resourceFinding(
   };
 }
 
-function deadlockFinding(
-  cycle: readonly DeadlockedCall[],
-  waits: ReadonlyMap<string, readonly Wait[]>,
-  holders: ReadonlyMap<string, readonly SeenHolder[]>,
-  askedAt: number,
-): Finding {
+function deadlockFinding(cycle: readonly DeadlockedCall[], locks: Locks, askedAt: number): Finding {
   const resources = cycle.map(({ holds }) => holds);
-  const waiting = [...new Set(resources)].flatMap((resource) => waits.get(resource) ?? []);
+  const waiting = [...new Set(resources)].flatMap((resource) => locks.get(resource)?.waits ?? []);
   const [first] = cycle as readonly [DeadlockedCall];
   const { instanceId, holds, callSite } = first;
-  const token = holders.get(holds)?.find((each) => each.instanceId === instanceId)?.fencingToken;
-  const work = workOf(first, holders);
+  const token = locks.get(holds)?.holders.find((each) => each.instanceId === instanceId)?.fencingToken;
+  const work = workOf(first, locks);
   return {
     severity: 'critical',
     kind: 'deadlock',
-    sentence: `Deadlock: ${sidesOf(cycle, holders).join(' ')}`,
+    sentence: `Deadlock: ${sidesOf(cycle, locks).join(' ')}`,
     resource: holds,
     culprit: { instanceId, ...(work !== undefined && { work }), ...(callSite !== undefined && { callSite }) },
     since: askedAt - Math.max(0, ...waiting.map(({ waitedMs }) => waitedMs)),
@@ -192,27 +147,27 @@ function deadlockFinding(
 
 /** For each of these deadlocks, one sentence for each side. */
 export function deadlockSentences(cycles: FleetReport['deadlocks'], fleet: FleetReport): string[][] {
-  const holders = holdersIn(fleet);
-  return cycles.map((cycle) => sidesOf(cycle, holders));
+  const locks = locksIn(fleet);
+  return cycles.map((cycle) => sidesOf(cycle, locks));
 }
 
-function sidesOf(cycle: readonly DeadlockedCall[], holders: ReadonlyMap<string, readonly SeenHolder[]>): string[] {
+function sidesOf(cycle: readonly DeadlockedCall[], locks: Locks): string[] {
   return cycle.map((call) => {
     const { instanceId, holds, wants, callSite } = call;
-    const work = workOf(call, holders);
-    const by = work === undefined ? plainOrQuoted(instanceId) : `${work} on ${plainOrQuoted(instanceId)}`;
     const at = callSite === undefined ? '' : ` at ${placeOf(callSite)}`;
-    return `${by} holds ${quote(holds)} and waits for ${quote(wants)}${at}.`;
+    return `${workOn(workOf(call, locks), instanceId)} holds ${quote(holds)} and waits for ${quote(wants)}${at}.`;
   });
 }
 
 /** The group of the lease is the work that is stuck. The group of the waiting call may only be the name of what it wants. */
-function workOf(
-  { instanceId, holds, group }: DeadlockedCall,
-  holders: ReadonlyMap<string, readonly SeenHolder[]>,
-): string | undefined {
-  const holder = holders.get(holds)?.find((each) => each.instanceId === instanceId);
-  return holder ? holder.work : namedGroup(group);
+function workOf({ instanceId, holds, group }: DeadlockedCall, locks: Locks): string | undefined {
+  const holder = locks.get(holds)?.holders.find((each) => each.instanceId === instanceId);
+  return namedGroup(holder ? holder.group : group);
+}
+
+function workOn(work: string | undefined, instanceId: string): string {
+  const who = plainOrQuoted(instanceId);
+  return work === undefined ? who : `${work} on ${who}`;
 }
 
 /** `ship (dist/orders.js:41:21)` without its brackets. */
@@ -242,17 +197,46 @@ function timeoutFindings({ instances, askedAt }: FleetReport, told: ReadonlySet<
   });
 }
 
-function waitText(waits: readonly Wait[]): string {
+/** All instances run the same code, so the first one that has seen two orders names them. */
+function orderFindings({ instances }: FleetReport): Finding[] {
+  const found = new Map<string, Finding>();
+  for (const { instanceId, lockOrders } of instances) {
+    for (const cycle of lockOrders) {
+      const key = JSON.stringify(cycle.map(({ holds, wants, callSite }) => callSite ?? [holds, wants]).sort());
+      if (found.has(key)) continue;
+      const [first] = cycle;
+      const sides = cycle.map(({ holds, wants, callSite }) => {
+        const at = callSite === undefined ? '' : ` at ${placeOf(callSite)}`;
+        return `It took ${quote(wants)} under ${quote(holds)}${at}.`;
+      });
+      found.set(key, {
+        severity: 'warning',
+        kind: 'lockOrder',
+        sentence: `${plainOrQuoted(instanceId)} takes locks in different orders, which can deadlock. ${sides.join(' ')}`,
+        ...(first && { resource: first.holds }),
+        culprit: { instanceId, ...(first?.callSite !== undefined && { callSite: first.callSite }) },
+        action: {
+          text: 'Take them in one order everywhere, or all of them in one call.',
+          command: commandLine('who', instanceId),
+        },
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+function waitText(waits: Waits): string {
   const oldest = longDuration(Math.max(...waits.map(({ waitedMs }) => waitedMs)));
   if (waits.length === 1) return `1 call has waited for ${oldest}.`;
   return `${waits.length} calls wait, the oldest for ${oldest}.`;
 }
 
-function worksOf(waits: readonly Wait[]): string[] {
+function worksOf(waits: Waits): string[] {
   const works = waits.flatMap(({ group }) => namedGroup(group) ?? []);
   return [...new Set(works)].slice(0, MAX_WORKS);
 }
 
-function culpritOf({ instanceId, work, callSite }: SeenHolder): NonNullable<Finding['culprit']> {
+function culpritOf({ instanceId, group, callSite }: SeenHolder): NonNullable<Finding['culprit']> {
+  const work = namedGroup(group);
   return { instanceId, ...(work !== undefined && { work }), ...(callSite !== undefined && { callSite }) };
 }

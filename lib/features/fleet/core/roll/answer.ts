@@ -7,6 +7,7 @@ const MAX_ANSWER_BYTES = 4_096;
 const LAYOUT = 1;
 /** So much of an answer may be names of jobs and leaderships. Leases and waits have the rest. */
 const NAMES_BYTES = 1_024;
+const MAX_SITE = 200;
 
 type HeldEntry = FleetAnswer['held'][number];
 type WaitEntry = FleetAnswer['waiting'][number];
@@ -36,7 +37,7 @@ class Room {
  * neither the leases nor the waits take more than half of it unless the others leave it.
  */
 export function writeAnswer(answer: FleetAnswer): string {
-  const { held, waiting, leaderships, jobs, lastMinute, lostLately, timeouts, blockers, more } = answer;
+  const { held, waiting, leaderships, jobs, lastMinute, lostLately, timeouts, lockOrders, blockers, more } = answer;
   const head = {
     v: LAYOUT,
     i: answer.instanceId,
@@ -73,6 +74,12 @@ export function writeAnswer(answer: FleetAnswer): string {
     timeouts.map(({ resource, calls }) => [resource, calls]),
     NAMES_BYTES,
   );
+  const ordered = room.fill(
+    lockOrders.map((cycle) =>
+      cycle.map(({ holds, wants, callSite = '' }) => [holds, wants, callSite.slice(0, MAX_SITE)]),
+    ),
+    NAMES_BYTES,
+  );
   const named = room.fill(jobs, Math.max(0, NAMES_BYTES - (before - room.left)));
   const waits = waiting.map(rowOfWait);
   const leases = held.map(rowOfLease);
@@ -87,7 +94,7 @@ export function writeAnswer(answer: FleetAnswer): string {
     more.jobs + jobs.length - named.length,
   ];
   return (
-    `${begin},"b":[${blocked.join()}],"l":[${leading.join()}],"t":[${timedOut.join()}],"j":[${named.join()}],` +
+    `${begin},"b":[${blocked.join()}],"l":[${leading.join()}],"t":[${timedOut.join()}],"o":[${ordered.join()}],"j":[${named.join()}],` +
     `"w":[${someWaits.join()}],"k":[${someLeases.join()}],"m":[${counts.join()}]}`
   );
 }
@@ -96,12 +103,12 @@ function rowOfLease(lease: HeldEntry): unknown[] {
   const { resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite, isLeaked } = lease;
   const times = [Math.round(heldMs), Math.round(leftMs)];
   const row = [resource, LOCK_MODES.indexOf(mode), fencingToken, ...times, group, isRenewed ? 1 : 0];
-  if (isLeaked) return [...row, callSite?.slice(0, 200) ?? '', 1];
-  return callSite === undefined ? row : [...row, callSite.slice(0, 200)];
+  if (isLeaked) return [...row, callSite?.slice(0, MAX_SITE) ?? '', 1];
+  return callSite === undefined ? row : [...row, callSite.slice(0, MAX_SITE)];
 }
 
 function rowOfWait({ call, resource, mode, waitedMs, place, group, callSite = '', holds }: WaitEntry): unknown[] {
-  const site = callSite.slice(0, 200);
+  const site = callSite.slice(0, MAX_SITE);
   const held = holds.flatMap(({ resource: name, fencingToken }) => [name, fencingToken]);
   return [call, resource, LOCK_MODES.indexOf(mode), Math.round(waitedMs), place ?? 0, group, site, ...held];
 }
@@ -150,6 +157,12 @@ function readFields(answer: Record<string, unknown>): FleetAnswer {
       const [resource, calls] = list(row);
       return { resource: string(resource), calls: toCount(calls) };
     }),
+    lockOrders: list(answer['o'] ?? []).map((cycle) =>
+      list(cycle).map((side) => {
+        const [holds, wants, callSite] = list(side);
+        return { holds: string(holds), wants: string(wants), ...siteOf(callSite) };
+      }),
+    ),
     blockers: list(answer['b']).map((row) => {
       const [waiter, holder, waitedMs, calls] = list(row);
       return { waiter: string(waiter), holder: string(holder), waitedMs: toCount(waitedMs), calls: toCount(calls) };
@@ -180,7 +193,7 @@ function readLease(row: unknown): HeldEntry {
     leftMs: toCount(leftMs),
     group: string(group),
     isRenewed: isRenewed === 1,
-    ...(callSite !== '' && { callSite: string(callSite) }),
+    ...siteOf(callSite),
     isLeaked: isLeaked === 1,
   };
 }
@@ -198,9 +211,13 @@ function readWait(row: unknown): WaitEntry {
     waitedMs: toCount(waitedMs),
     ...(place !== 0 && { place: toCount(place) }),
     group: string(group),
-    ...(callSite !== '' && { callSite: string(callSite) }),
+    ...siteOf(callSite),
     holds,
   };
+}
+
+function siteOf(callSite: unknown): { callSite?: string } {
+  return callSite === '' ? {} : { callSite: string(callSite) };
 }
 
 function readMode(value: unknown): LockMode {

@@ -4,6 +4,7 @@ import { ask, instanceOf } from '../../../../kernel/store/ask.js';
 import { fencingTickOf } from '../../../../kernel/store/fencing-token.js';
 import {
   ANSWERS_KEEP_MS,
+  type LeftReport,
   ROLL_CALL_EVERY_MS,
   type RollCall,
   type RollCalls,
@@ -29,6 +30,8 @@ const LOOK_MS = { first: 5, longest: 40 };
 const MAX_LOOKS = 100;
 const LOOKS_AT_ONCE = 20;
 const MAX_SCANNED = 10_000;
+/** An instance without roll calls leaves a report so often. Answers are kept for longer than two of these. */
+const REPORT_EVERY_MS = 2_000;
 
 /** The first characters of the instance ids of the command line. */
 export const OBSERVER_PREFIX = 'cli:';
@@ -45,8 +48,10 @@ interface FleetDeps extends OwnSources {
 interface Answers {
   readonly call: StandingRollCall;
   readonly instances: readonly FleetAnswer[];
+  /** Reports of instances that receive no roll calls: as they were some seconds ago. */
+  readonly unasked: readonly FleetAnswer[];
   readonly unreadable: number;
-  /** The client ids of all that have answered, readable or not. */
+  /** The client ids of all that have answered or left a report, readable or not. */
   readonly heard: ReadonlySet<string>;
   /** When they were read, on the monotonic clock, and within which time before they were given. */
   readonly readAt: number;
@@ -71,6 +76,7 @@ export class FleetView {
   /** The last one that came too soon after another one. */
   #next: RollCall | undefined;
   #timer: Timer | undefined;
+  #reporting: Timer | undefined;
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
@@ -103,8 +109,22 @@ export class FleetView {
     await rollCalls.answer(nonce, writeAnswer(answer)).catch(() => {});
   }
 
+  /** Leaves a report every two seconds while Redis does not let this instance hear roll calls. */
+  unasked(isUnasked: boolean): void {
+    const { clock, store } = this.#deps;
+    this.#reporting?.cancel();
+    if (!isUnasked || !isInstance(store.instanceId)) return;
+    const report = (): void => {
+      this.#reporting = clock.setTimer(report, REPORT_EVERY_MS, { background: true });
+      // If the store refuses it, nobody sees this instance.
+      void store.rollCalls?.leave(writeAnswer(this.#own.read(new Scope(), 0))).catch(() => {});
+    };
+    report();
+  }
+
   stop(): void {
     this.#timer?.cancel();
+    this.#reporting?.cancel();
     this.#own.stop();
   }
 
@@ -125,19 +145,20 @@ export class FleetView {
     const connected = (await this.#ask(() => rollCalls.connected()))?.filter((clientId) => clientId !== store.clientId);
     const isShort = asked === undefined || answers.instances.length < asked;
     const unheard = isShort ? (connected ?? []).filter((clientId) => !heard.has(clientId)).map(instanceOf) : [];
-    const { holders, isScanCut } = await this.#unlisted(answers.instances, scope, scan);
+    const all = [...answers.instances, ...answers.unasked].sort(byId);
+    const { holders, isScanCut } = await this.#unlisted(all, scope, scan);
     const ids = new Set(connected?.map(instanceOf));
     // A holder of a lock of this database is one of its instances.
     const silentHolders = holders.filter(({ instanceId, hasAnswered }) => !hasAnswered && ids.has(instanceId));
     const silent = new Set([...unheard, ...silentHolders.map(({ instanceId }) => instanceId)].filter(isInstance));
-    const instances = answers.instances.filter((each) => isInstance(each.instanceId) || isAtWork(each));
-    const observing = answers.instances.length - instances.length + unheard.filter((id) => !isInstance(id)).length;
+    const instances = all.filter((each) => isInstance(each.instanceId) || isAtWork(each));
+    const observing = all.length - instances.length + unheard.filter((id) => !isInstance(id)).length;
     const isWhole = unreadable === 0 && silent.size === 0 && answers.instances.length >= (asked ?? 0);
     const report = {
       service: observers.service,
       askedAt: call.askedAt,
       completeness: !isWhole ? 'partial' : asked === undefined ? 'unknown' : 'complete',
-      asked: asked === undefined ? null : Math.max(asked - observing, instances.length),
+      asked: asked === undefined ? null : Math.max(asked + answers.unasked.length - observing, instances.length),
       instances: instances.map((each) => shownOf(each, scope, limit, store.instanceId)),
       silent: [...silent].sort(),
       subscribed: asked === undefined || !connected ? null : [...ids].filter(isInstance).sort(),
@@ -183,10 +204,13 @@ export class FleetView {
       const { call } = begun;
       const askedAt = clock.now();
       await this.#untilAnswered(call, askedAt + timeoutMs, rollCalls);
-      const texts = await this.#ask(() => rollCalls.read(call.nonce));
+      const [texts, reports] = await Promise.all([
+        this.#ask(() => rollCalls.read(call.nonce)),
+        this.#ask(() => rollCalls.reports()),
+      ]);
       // The event loop was blocked until the answers had expired.
       if (clock.now() - askedAt > ANSWERS_KEEP_MS - ROLL_CALL_EVERY_MS && !isLast) continue;
-      return this.#read(begun, texts, scope);
+      return this.#read(begun, texts, reports, scope);
     }
   }
 
@@ -217,7 +241,12 @@ export class FleetView {
     }
   }
 
-  #read({ call, since }: BegunRollCall, texts: ReadonlyMap<string, string>, scope: Scope): Answers {
+  #read(
+    { call, since }: BegunRollCall,
+    texts: ReadonlyMap<string, string>,
+    reports: ReadonlyMap<string, LeftReport>,
+    scope: Scope,
+  ): Answers {
     const { clientId: own } = this.#deps.store;
     const read = [...texts].map(([clientId, text]) => readAnswer(text, clientId));
     const instances = read.filter((answer) => answer !== undefined);
@@ -225,8 +254,17 @@ export class FleetView {
     // Lists this process even if it receives no messages.
     if (!texts.has(own)) instances.push(this.#own.read(scope, 0));
     const readAt = this.#deps.clock.now();
-    instances.sort((a, b) => (a.instanceId < b.instanceId ? -1 : 1));
-    return { call, instances, unreadable, heard: new Set([own, ...texts.keys()]), readAt, withinMs: readAt - since };
+    instances.sort(byId);
+    const heard = new Set([own, ...texts.keys()]);
+    const unasked: FleetAnswer[] = [];
+    for (const [clientId, { at, report }] of reports) {
+      const ageMs = Math.max(0, call.askedAt - at);
+      const answer = heard.has(clientId) || ageMs > ANSWERS_KEEP_MS ? undefined : readAnswer(report, clientId);
+      if (!answer) continue;
+      unasked.push(aged(answer, ageMs));
+      heard.add(clientId);
+    }
+    return { call, instances, unasked, unreadable, heard, readAt, withinMs: readAt - since };
   }
 
   /** Holders that no answer lists, of what a listed call waits for; with `scan`, of all that is held. */
@@ -268,6 +306,15 @@ export class FleetView {
 const isInstance = (instanceId: string): boolean => !instanceId.startsWith(OBSERVER_PREFIX);
 const isAtWork = ({ held, waiting, more }: FleetAnswer): boolean =>
   held.length + waiting.length + more.held + more.waiting > 0;
+
+const byId = (a: FleetAnswer, b: FleetAnswer): number => (a.instanceId < b.instanceId ? -1 : 1);
+
+/** Returns a report as it should be now. */
+function aged(report: FleetAnswer, ageMs: number): FleetAnswer {
+  const held = report.held.map(({ heldMs, ...lease }) => ({ ...lease, heldMs: heldMs + ageMs }));
+  const waiting = report.waiting.map(({ waitedMs, ...call }) => ({ ...call, waitedMs: waitedMs + ageMs }));
+  return { ...report, held, waiting };
+}
 
 /** Leases that one process passes on in memory have tokens of one tick, and Redis knows the first of them. */
 function leaseKey(resource: string, fencingToken: number): string {

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { LocalQueues } from '../../../../kernel/acquiring/local-queues.js';
 import type { WaitingNow } from '../../../../kernel/acquiring/waits.js';
+import type { LockOrderEdge } from '../../../../kernel/events/events.js';
 import type { BlockedTime } from '../../../../kernel/events/telemetry.js';
 import type { LocalHolder } from '../../../../kernel/holding/store-lease.js';
 import type { Runtime } from '../../../../kernel/holding/runtime.js';
@@ -15,6 +16,7 @@ import type { Scope } from './scope.js';
 export const VERSION = '0.1.0';
 /** So many leases, and so many waiting calls, are looked at closely. More have no room in an answer. */
 const MAX_ENTRIES = 100;
+const MAX_ORDERS = 3;
 /** More than any call has waited. */
 const MAX_AGE_MS = 1e12;
 /** A failed renewal and a blocked event loop are reported for this long. */
@@ -50,7 +52,7 @@ export class InstanceReport {
 
   /** @param loopDelayMs how long a turn of the event loop took just now */
   read(scope: Scope, loopDelayMs: number): FleetAnswer {
-    const { store, clock, watchdog, localQueues, observers, leaderships, jobs } = this.deps;
+    const { store, clock, watchdog, localQueues, observers, lockOrder, leaderships, jobs } = this.deps;
     const now = clock.now();
     const groupOf = (resource: string, group?: string): string => observers.groups.of(resource, group);
     const held = oldest(
@@ -83,6 +85,7 @@ export class InstanceReport {
       lastMinute: this.#counts.read(),
       lostLately: this.#losses.count(),
       timeouts: this.#counts.timeouts(),
+      lockOrders: lockOrder.cycles.slice(0, MAX_ORDERS).map((edges) => edges.map(sideOf)),
       blockers: this.#blockers.read(),
       more: {
         held: held.more,
@@ -152,6 +155,10 @@ function leaseOf(holder: LocalHolder, group: string, now: number): FleetAnswer['
     ...(callSite !== undefined && { callSite: fromWorkingDirectory(callSite) }),
     isLeaked: holder.isLeaked ?? false,
   };
+}
+
+function sideOf({ heldResource: holds, wantedResource: wants, wantedAt }: LockOrderEdge) {
+  return { holds, wants, ...(wantedAt !== undefined && { callSite: fromWorkingDirectory(wantedAt) }) };
 }
 
 /** Shortens a call site: `Orders.ship (dist/orders.js:41:21)`. */

@@ -97,7 +97,7 @@ interface FleetWait {
 }
 
 /** The report of one instance: one lock service of one process. */
-interface FleetInstance {
+export interface FleetInstance {
   readonly instanceId: string;
   /** `true` for the instance that asked. */
   readonly isThisInstance: boolean;
@@ -159,6 +159,16 @@ interface FleetInstance {
     readonly waitedMs: number;
     readonly calls: number;
   }[];
+  /**
+   * Locks that its calls have taken in opposite orders, so that they can deadlock: each is a cycle of calls that wanted
+   * one lock under another. The first three that it has seen.
+   */
+  readonly lockOrders: readonly (readonly {
+    readonly holds: string;
+    readonly wants: string;
+    /** The site of the call that wanted it, relative to the working directory of that process. */
+    readonly callSite?: string;
+  }[])[];
   /** The numbers of entries that were left out. */
   readonly more: {
     readonly held: number;

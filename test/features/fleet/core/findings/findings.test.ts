@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { type Finding, FINDING_KINDS, type SeenJob } from '../../../../../lib/features/fleet/core/findings/finding.js';
 import { findings } from '../../../../../lib/features/fleet/core/findings/findings.js';
 import type { JobInfo, JobRun } from '../../../../../lib/features/jobs/core/job-info.js';
@@ -206,6 +207,32 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     },
   ],
   [
+    'locks that two instances have taken in opposite orders, at the same two sites',
+    [
+      fleetOf(
+        ...['a', 'b'].map((instanceId) =>
+          fleetInstance(instanceId, {
+            lockOrders: [
+              [
+                { holds: 'account:1', wants: 'account:2', callSite: 'move (dist/bank.js:4:2)' },
+                { holds: 'account:2', wants: 'account:1', callSite: 'back (dist/bank.js:9:2)' },
+              ],
+            ],
+          }),
+        ),
+      ),
+    ],
+    {
+      severity: 'warning',
+      kind: 'lockOrder',
+      sentence:
+        'a takes locks in different orders, which can deadlock. It took "account:2" under "account:1" at ' +
+        'dist/bank.js:4:2. It took "account:1" under "account:2" at dist/bank.js:9:2.',
+      culprit: { instanceId: 'a', callSite: 'move (dist/bank.js:4:2)' },
+      command: 'npx nestjs-redis-lock who a',
+    },
+  ],
+  [
     'a leadership that changes hands too often',
     [
       fleetOf(
@@ -404,8 +431,11 @@ it.each(CASES)('%s is the one finding', (_, seen, { command, ...expected }) => {
   expect(found[0]!.action).toEqual({ text: expect.stringMatching(/\.$/), command });
 });
 
-it('each kind has a case', () => {
+it('each kind has a case, and a section in docs/operations/at-3-am.md', () => {
   expect(new Set(CASES.map(([, , { kind }]) => kind))).toEqual(new Set(FINDING_KINDS));
+  const [, sections = ''] = /^## Findings$([^]*?)^## /m.exec(readFileSync('docs/operations/at-3-am.md', 'utf8')) ?? [];
+  const titles = [...sections.matchAll(/^### (\w+)$/gm)].map(([, title]) => title);
+  expect(new Set(titles)).toEqual(new Set(FINDING_KINDS));
 });
 
 describe('there is no finding for', () => {

@@ -10,16 +10,23 @@ const { isThisInstance: _, ...answer } = fleetInstance('api-1', {
   leaderships: [{ name: 'mailer', isLeader: true, elections: 7 }],
   lostLately: 3,
   timeouts: [{ resource: 'x', calls: 2 }],
+  lockOrders: [
+    [
+      { holds: 'a', wants: 'b', callSite: 'move (dist/bank.js:4:2)' },
+      { holds: 'b', wants: 'a' },
+    ],
+  ],
 });
 
 it('an answer is read as it was written', () => {
   expect(readAnswer(writeAnswer(answer), 'api-1/secret')).toEqual(answer);
 });
 
-it('an answer of a version without elections, leaks, losses and timeouts is read without them', () => {
+it('an answer of a version without elections, leaks, losses, timeouts and lock orders is read without them', () => {
   const {
     x: _lost,
     t: _timeouts,
+    o: _orders,
     l: leaderships,
     k: leases,
     ...older
@@ -32,6 +39,11 @@ it('an answer of a version without elections, leaks, losses and timeouts is read
     k: leases!.map((row) => (row as unknown[]).slice(0, 7)),
   });
   const read = readAnswer(text, 'api-1/secret');
-  expect(read).toMatchObject({ lostLately: 0, timeouts: [], leaderships: [{ name: 'mailer', elections: 0 }] });
+  expect(read).toMatchObject({
+    lostLately: 0,
+    timeouts: [],
+    lockOrders: [],
+    leaderships: [{ name: 'mailer', elections: 0 }],
+  });
   expect(read!.held.map(({ isLeaked }) => isLeaked)).toEqual([false, false, false]);
 });

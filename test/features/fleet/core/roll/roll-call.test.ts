@@ -19,6 +19,24 @@ async function fleetOf(world: LockWorld, { locks }: Instance, options = {}) {
 }
 
 describe('a roll call', () => {
+  it('has the orders in which an instance has taken locks, if they make a cycle', async () => {
+    const world = new LockWorld();
+    const a = world.instance('a');
+    for (const [first, then] of [
+      ['stock:1', 'order:1'],
+      ['order:1', 'stock:1'],
+    ] as const) {
+      await a.locks.using(first, undefined, () => a.locks.using(then, undefined, async () => {}));
+    }
+    const { a: report } = await fleetOf(world, a);
+    expect(report.lockOrders).toMatchObject([
+      [
+        { holds: 'stock:1', wants: 'order:1', callSite: expect.stringContaining('roll-call.test.ts') },
+        { holds: 'order:1', wants: 'stock:1', callSite: expect.stringContaining('roll-call.test.ts') },
+      ],
+    ]);
+  });
+
   it('has the holds of every instance, and its waits', async () => {
     const world = new LockWorld();
     const [a, b] = [world.instance('a'), world.instance('b')];
@@ -74,6 +92,8 @@ describe('a roll call', () => {
         { resource: wanted, holds: [{ resource: held, fencingToken: lease!.fencingToken }] },
       ]);
     }
+    // Each instance has taken them in one order only.
+    expect([first, second].flatMap(({ lockOrders }) => lockOrders)).toEqual([]);
     expect(fleet.deadlocks).toMatchObject([
       [
         { instanceId: 'a', isThisProcess: true, holds: 'x', wants: 'y' },

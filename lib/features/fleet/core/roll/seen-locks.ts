@@ -1,0 +1,56 @@
+import type { Holder } from '../../../../kernel/api/holder.js';
+import { entryOf } from '../../../../kernel/util/objects.js';
+import type { FleetReport, InstanceLife } from './lock-fleet.js';
+
+/** What is known of a lease, or of its process. `leaked`, `notRenewed`: its process has reported it. */
+export type LeaseLife = 'notRenewed' | 'leaked' | InstanceLife;
+
+/** A holder, as its instance reports it. If only Redis knows it, group and call site are those of its label. */
+export interface SeenHolder {
+  readonly instanceId: string;
+  readonly life: LeaseLife;
+  readonly mode: Holder['mode'];
+  readonly fencingToken: number;
+  readonly heldMs: number;
+  readonly leftMs: number;
+  readonly group?: string | undefined;
+  readonly callSite?: string | undefined;
+  /** Set if only Redis knows it. */
+  readonly holder?: Holder;
+}
+
+/** A call that waits, and its instance. */
+type Wait = FleetReport['instances'][number]['waiting'][number] & { readonly instanceId: string };
+
+/** A resource, with all its holders and all calls that wait for it. */
+export interface SeenLock {
+  readonly resource: string;
+  readonly holders: readonly SeenHolder[];
+  readonly waits: readonly Wait[];
+  /** 0 if no call waits. */
+  readonly oldestWaitMs: number;
+}
+
+/** Everything that is held or waited for. */
+export function locksIn({ instances, unlisted }: FleetReport): ReadonlyMap<string, SeenLock> {
+  const locks = new Map<string, { resource: string; holders: SeenHolder[]; waits: Wait[]; oldestWaitMs: number }>();
+  const lockOf = (resource: string) =>
+    entryOf(locks, resource, () => ({ resource, holders: [], waits: [], oldestWaitMs: 0 }));
+  for (const { instanceId, held, waiting } of instances) {
+    for (const { resource, isLeaked, isRenewed, ...lease } of held) {
+      const life = isLeaked ? 'leaked' : isRenewed ? 'alive' : 'notRenewed';
+      lockOf(resource).holders.push({ ...lease, instanceId, life });
+    }
+    for (const wait of waiting) {
+      const lock = lockOf(wait.resource);
+      lock.waits.push({ ...wait, instanceId });
+      lock.oldestWaitMs = Math.max(lock.oldestWaitMs, wait.waitedMs);
+    }
+  }
+  for (const holder of unlisted) {
+    const { instanceId, life, mode, fencingToken, heldMs, ttlMs: leftMs, label } = holder;
+    const work = { group: label?.group, callSite: label?.site };
+    lockOf(holder.resource).holders.push({ instanceId, life, mode, fencingToken, heldMs, leftMs, ...work, holder });
+  }
+  return locks;
+}

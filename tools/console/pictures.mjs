@@ -1,4 +1,4 @@
-// npm run console:pictures [-- <folder> [<part of a name>]]   a picture of each view of the console, at four sizes and in both schemes
+// npm run console:pictures [-- <folder> [<part of a name>]]   a picture of each view of the console, at three sizes and in both schemes
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { launchBrowser } from '../../test/support/process/browser.mjs';
@@ -23,13 +23,41 @@ const VIEWS = {
 /** Dialogs that are opened from a view. */
 const FOLLOWS = { lock: 'release', jobs: 'pause' };
 const SIZES = {
-  wide: { width: 1440, height: 900 },
-  narrow: { width: 360, height: 780 },
-  laptop: { width: 1280, height: 720 },
+  narrow: { width: 390, height: 844 },
+  laptop: { width: 1280, height: 800 },
   large: { width: 1920, height: 1080 },
 };
 /** In the afternoon, so that jobs have times of a working day. */
 const FROM = Date.parse('2026-11-26T13:42:37Z');
+
+/** Each look is an answer, and the small lines need some. */
+async function passTenMinutes(page) {
+  const { now, bodies } = server;
+  const { now: body } = bodies;
+  for (let left = 28; left >= 0; left--) {
+    server.now = () => now() - left * 20_000;
+    bodies.now = (at) => {
+      const seen = body(at);
+      const wave = Math.sin(left / 3) + Math.sin(left * 1.7) / 2;
+      const { acquired, timedOut } = seen.lastMinute;
+      const lastMinute = {
+        ...seen.lastMinute,
+        acquired: Math.round(acquired * (left === 0 ? 1 : 0.9 + wave / 12)),
+        timedOut: left > 6 ? 0 : timedOut,
+      };
+      return {
+        ...seen,
+        lastMinute,
+        waiting: left === 0 ? seen.waiting : Math.max(0, Math.round(15 - left * 0.7 + wave)),
+      };
+    };
+    const answered = page.waitForResponse(/api\/now/);
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await answered;
+  }
+  Object.assign(server, { now });
+  bodies.now = body;
+}
 
 const browser = await launchBrowser();
 const server = await serveShop(await buildPage(), {
@@ -62,6 +90,7 @@ try {
         await page.goto('about:blank');
         await page.goto(server.url + hash);
         await page.locator('main[aria-busy="true"]').waitFor({ state: 'detached' });
+        if (name === 'now') await passTenMinutes(page);
         await page.waitForTimeout(1_100);
         await shoot(name);
         if (name === 'lock') {

@@ -1,3 +1,4 @@
+import { UNKNOWN_GROUP } from '../../features/fleet/core/contention/blockers.js';
 import { namedGroup } from '../../kernel/api/holder.js';
 import type { SeenHolder } from '../../features/fleet/core/roll/seen-locks.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
@@ -34,9 +35,9 @@ export function oldestWaitMs({ instances }: Pick<FleetReport, 'instances'>): num
   return waits.length > 0 ? waits.reduce((a, b) => Math.max(a, b)) : undefined;
 }
 
-/** The name of a group. The group of everything else has none. */
+/** The name of a group for people. */
 export function groupName(group: string): string {
-  return namedGroup(group) ?? 'everything else';
+  return group === UNKNOWN_GROUP ? 'not known' : (namedGroup(group) ?? 'everything else');
 }
 
 /** The group of a call and its place in the code. The group of everything else has no name. */

@@ -33,7 +33,7 @@ export function applicationSiteOf(origin: Origin | undefined, behind?: string): 
   const from = behind === undefined ? 0 : lines.findIndex((line) => line.includes(behind) && isOwn(line)) + 1;
   // In a bundled file, all lines are the same.
   if (OWN_FOLDERS.length === 0 || (behind !== undefined && from === 0)) return undefined;
-  return lines.slice(from).find((line) => !isOwn(line) && !/(?:^|\()node:|[\\/]node_modules[\\/]/.test(line));
+  return lines.slice(from).find((line) => !isOwn(line) && !/(?:^|[( ])node:|[\\/]node_modules[\\/]/.test(line));
 }
 
 /** The folder of this package, as stacks name it: by its path, or by its URL. */

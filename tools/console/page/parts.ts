@@ -9,7 +9,7 @@ import { session } from './live.js';
  * Its heading, what stands in a row (or which number of it), how it looks (`lead`: what the row is about), and what the
  * server calls its order.
  */
-type Column<Row> = readonly [
+export type Column<Row> = readonly [
   head: string,
   cell: ((row: Row) => Child) | keyof Row,
   look?: 'number' | 'lead' | '',
@@ -31,7 +31,7 @@ export function table<Row extends object>(
   const by = here().query.sort ?? sort;
   const all = columns.filter((column) => column !== false);
   return h(
-    'table',
+    `table.${caption.split(' ')[0]}`,
     { key: caption },
     h('caption', caption),
     rows.length > 0 &&
@@ -39,7 +39,6 @@ export function table<Row extends object>(
         'thead',
         h(
           'tr',
-
           all.map(([head, , look = '', order]) => {
             const isUp = by === order;
             const isBy = order && (isUp || by === `-${order}`);
@@ -159,7 +158,7 @@ export function lease(key: string, until: number | undefined, now: number, lease
   const full = Math.max(longest, leaseMs ?? 0, left);
   if (leases.size > MAX_LEASES) leases.clear();
   leases.set(key, [full, until]);
-  return h('span.lease', left ? span(left) : 'over', bar(left / full, until > before ? 'new' : ''));
+  return h('span.lease', left ? span(left) : 'expired', bar(left / full, until > before ? 'new' : ''));
 }
 
 /** The columns of a table of locks. */

@@ -95,9 +95,10 @@ describe('the console of a fleet on Redis', () => {
     await eventually(async () => expect((await holder.locks.inspect('stock:2')).waiters).toHaveLength(1));
     await next.release();
     await go('blockers');
-    await page.getByRole('table', { name: 'Who waited for whom in the last ten minutes' }).waitFor();
+    const ended = page.getByRole('table', { name: 'Who waited for whom in the last ten minutes' });
+    await ended.getByRole('rowheader', { name: 'Orders.pay' }).waitFor();
     const cells = await rowsOf(page, 'Who waited for whom in the last ten minutes');
-    expect(cells[0]!.slice(0, 2)).toEqual(['Orders.pay', expect.stringMatching(/1 call$/)]);
+    expect(cells[0]!.slice(0, 3)).toEqual(['Orders.pay', 'not known', '1']);
     expect(complaints).toEqual([]);
     await Promise.all([holder, first, second].map(({ locks }) => locks.shutdown(0)));
     await Promise.all(waits.splice(0));
@@ -180,7 +181,7 @@ describe('the console of a fleet on Redis', () => {
     await page.getByText('by ann until resumed: moving house').waitFor();
     const [nightly, report] = await rowsOf(page, 'Jobs');
     expect(nightly!.slice(0, 2)).toEqual([`nightly ${hourly} UTC`, expect.stringMatching(/^in \d+ (min|s)/)]);
-    expect(report![2]).toMatch(/^ok .* ago, took /);
+    expect(report![2]).toMatch(/^ok .* ago$/);
     expect(await page.getByRole('row', { name: 'nightly' }).getByRole('img').getAttribute('aria-label')).toBe(
       'The last 3 runs: 3 not successful',
     );

@@ -117,9 +117,7 @@ const ENDS = {
 const end = ({ outcome }: JobRun): Tree => state(ENDS[outcome ?? 'runs']);
 
 const last = ({ lastRun: run }: JobRow, at: number): Child =>
-  run
-    ? twoLines(end(run), [ago(run.startedAt, at), run.endedAt && `, took\u00a0${took(run.endedAt - run.startedAt)}`])
-    : 'never';
+  run ? twoLines(end(run), ago(run.startedAt, at)) : 'never';
 
 /** The newest is on the right. */
 function dots(runs: readonly JobRun[], at: number): Tree {

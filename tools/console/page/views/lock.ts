@@ -4,7 +4,20 @@ import { ask, REASON } from '../dialog.js';
 import { type Child, h } from '../dom.js';
 import { clock, count, moment, name, plural } from '../format.js';
 import { act, may, now } from '../live.js';
-import { lasts, lease, life, missing, more, NONE, table, toInstance, toLock, twoLines, work } from '../parts.js';
+import {
+  instance,
+  lasts,
+  lease,
+  life,
+  missing,
+  more,
+  NONE,
+  table,
+  toInstance,
+  toLock,
+  twoLines,
+  work,
+} from '../parts.js';
 
 export function lock(body: ConsoleBodies['lock']): Child {
   const { resource, mode, sentences, holders, holderCount, queue, queueCount, calls, callCount, permits } = body;
@@ -56,7 +69,7 @@ function release(resource: string, seen: LockHolder): void {
     'Release this lease?',
     [
       ['Resource', name(resource)],
-      ['Held by', twoLines(name(instanceId), life(seen.life))],
+      ['Held by', twoLines(instance(instanceId), life(seen.life))],
       ['Work', work(seen)],
       ['Since', moment(seen.since, now())],
       ['Token', name(`${fencingToken}`)],

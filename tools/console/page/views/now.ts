@@ -14,7 +14,7 @@ const REDIS = {
   down: 'bad Redis refuses locks',
   notTried: 'calm Redis: this user is read-only',
 };
-const SEVERITIES = { critical: 'bad', warning: 'missed', note: 'calm' };
+const SEVERITIES = { critical: 'bad', warning: 'warn', note: 'calm' };
 
 export function overview(body: Now): Child {
   const at = now();
@@ -127,6 +127,8 @@ const subject = (kind: string, resource: string): Child =>
 let samples: { readonly at: number; readonly values: readonly number[] }[] = [];
 const SAMPLE_MS = 10_000;
 const KEEP_MS = 600_000;
+/** Less than this is no line yet. */
+const LINE_MS = 30_000;
 const LINES = ['Waiting', 'Granted', 'Timed out'];
 
 /** A small line for each number, from the left to the right. */
@@ -134,6 +136,7 @@ function remember(at: number, values: readonly (number | undefined)[]): Child[] 
   if (at >= (samples.at(-1)?.at ?? 0) + SAMPLE_MS) samples.push({ at, values: values.map((value) => value ?? 0) });
   samples = samples.filter((sample) => at - sample.at < KEEP_MS && sample.at <= at);
   const all = [...samples, { at, values: values.map((value) => value ?? 0) }];
+  if (at - all[0]!.at < LINE_MS) return LINES.map(() => h('span.spark'));
   return LINES.map((word, place) => {
     const most = Math.max(...all.map((sample) => sample.values[place]!));
     const points = all.map((sample) => {

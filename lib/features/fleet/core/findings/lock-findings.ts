@@ -202,7 +202,8 @@ function orderFindings({ instances }: FleetReport): Finding[] {
   const found = new Map<string, Finding>();
   for (const { instanceId, lockOrders } of instances) {
     for (const cycle of lockOrders) {
-      const key = JSON.stringify(cycle.map(({ holds, wants, callSite }) => callSite ?? [holds, wants]).sort());
+      const sites = cycle.map(({ holds, wants, callSite }) => callSite ?? `${holds} ${wants}`);
+      const key = JSON.stringify(sites.sort((a, b) => (a < b ? -1 : 1)));
       if (found.has(key)) continue;
       const [first] = cycle;
       const sides = cycle.map(({ holds, wants, callSite }) => {

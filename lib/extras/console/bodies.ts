@@ -2,6 +2,8 @@
 import type { LockMode } from '../../kernel/api/lock-mode.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
 import type { Finding } from '../../features/fleet/core/findings/finding.js';
+import type { LeaseLife } from '../../features/fleet/core/roll/seen-locks.js';
+import type { Survey } from '../../features/fleet/core/findings/survey.js';
 import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
 
 /** Raised if a field changes its meaning, or is removed; not for a new field. */
@@ -41,41 +43,41 @@ export interface ErrorBody {
   };
 }
 
-export type ConsoleErrorCode =
-  /** 400: a query or a body that cannot be. */
-  | 'BAD_REQUEST'
-  /** 403: the request may come from another site. */
-  | 'FORGED'
-  /** 403: the application does not allow this action here. */
-  | 'NOT_ALLOWED'
-  /** 403: `who` returned nobody. */
-  | 'WHO_UNKNOWN'
-  /** 404: no such view, action or file. */
-  | 'NOT_FOUND'
-  /** 404: the console shows no such lock service. */
-  | 'UNKNOWN_SERVICE'
-  /** 404 */
-  | 'UNKNOWN_JOB'
-  /** 404: nothing holds the resource now. */
-  | 'GONE'
-  /** 409: it is held, by another lease than the one that was seen. */
-  | 'OUT_OF_DATE'
-  /** 409: the job is not paused. */
-  | 'NOT_PAUSED'
-  /** 409: no instance has taken the request to run the job; none will. */
-  | 'NOT_TAKEN'
-  /** 413 */
-  | 'TOO_LARGE'
-  /** 415: the body is not declared as JSON. */
-  | 'NOT_JSON'
-  /** 501: this store cannot be asked for it, as a quorum has no roll calls and no records of jobs. */
-  | 'NOT_SUPPORTED'
-  /** 503: the application shuts down. */
-  | 'SHUTTING_DOWN'
-  /** 503: Redis cannot be reached, does not answer, or refuses. The message has the cause, and the remedy. */
-  | 'REDIS_UNAVAILABLE'
-  /** 500 */
-  | 'FAILED';
+/** The codes of errors, and their HTTP status. */
+export const CONSOLE_ERRORS = {
+  /** A query or a body that cannot be. */
+  BAD_REQUEST: 400,
+  /** The request may come from another site. */
+  FORGED: 403,
+  /** The application does not allow this action here. */
+  NOT_ALLOWED: 403,
+  /** `who` returned nobody. */
+  WHO_UNKNOWN: 403,
+  /** No such view, action or file. */
+  NOT_FOUND: 404,
+  /** The console shows no such lock service. */
+  UNKNOWN_SERVICE: 404,
+  UNKNOWN_JOB: 404,
+  /** Nothing holds the resource now. */
+  GONE: 404,
+  /** It is held, by another lease than the one that was seen. */
+  OUT_OF_DATE: 409,
+  /** The job is not paused. */
+  NOT_PAUSED: 409,
+  /** No instance has taken the request to run the job; none will. */
+  NOT_TAKEN: 409,
+  TOO_LARGE: 413,
+  /** The body is not declared as JSON. */
+  NOT_JSON: 415,
+  FAILED: 500,
+  /** This store cannot be asked for it, as a quorum has no roll calls and no records of jobs. */
+  NOT_SUPPORTED: 501,
+  /** The application shuts down. */
+  SHUTTING_DOWN: 503,
+  /** Redis cannot be reached, does not answer, or refuses. The message has the cause, and the remedy. */
+  REDIS_UNAVAILABLE: 503,
+} as const;
+export type ConsoleErrorCode = keyof typeof CONSOLE_ERRORS;
 
 /** The part of the fleet that has answered. */
 export interface Completeness {
@@ -115,24 +117,11 @@ export interface DeadlockSeen {
   readonly resources: readonly string[];
 }
 
-/** The state of a lease, or of its process. The page has a word and a mark for each. */
-export type LockLife =
-  /** Its process answers, and renews it. */
-  | 'alive'
-  /** Its process answers. It does not renew this lease. */
-  | 'notRenewed'
-  /** Released, but kept until its `minHoldMs` has passed. */
-  | 'released'
-  /** Nothing in its process refers to it any more. */
-  | 'leaked'
-  /** Its process is subscribed, and does not answer. */
-  | 'silent'
-  /** Its process is not subscribed, and has missed two renewals. */
-  | 'dead'
-  /** Its process is not subscribed, or Redis cannot tell. */
-  | 'unknown'
-  /** Calls wait, and no holder was found. */
-  | 'noHolder';
+/**
+ * The state of a lease, or of its process. The page has a word and a mark for each. `released`: kept until its
+ * `minHoldMs` has passed. `noHolder`: calls wait, and no holder was found.
+ */
+export type LockLife = LeaseLife | 'released' | 'noHolder';
 
 export interface LockRow {
   /** The same lease has the same key in the next answer. */
@@ -241,13 +230,8 @@ export interface ConsoleBodies {
     readonly fleet: Completeness | null;
     /** What is wrong, the worst first, as in `locks.fleet()`. */
     readonly findings: readonly Finding[];
-    readonly redis: {
-      /** `notTried`: the user of the command line may only look. */
-      readonly status: 'up' | 'degraded' | 'down' | 'notTried';
-      readonly topology: string;
-      readonly roundTripMs: number | null;
-      readonly problems: readonly { readonly code: string; readonly message: string }[];
-    };
+    /** `notTried`: the user of the command line may only look. */
+    readonly redis: Pick<Survey['health'], 'status' | 'topology' | 'roundTripMs' | 'problems'>;
     readonly held: number;
     readonly waiting: number;
     /** When the longest-waiting listed call began to wait; `null` if none waits. */

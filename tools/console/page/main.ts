@@ -1,5 +1,5 @@
 // The frame of the page, and the view of its address.
-import { but, here, kept, to } from './address.js';
+import { but, here, to } from './address.js';
 import { type Child, h, show, type Tree } from './dom.js';
 import { clock, span, state } from './format.js';
 import {
@@ -37,9 +37,6 @@ const ENTRIES: Readonly<Record<string, string>> = {
   instances: 'Instances',
 };
 
-const SCHEMES = { '': 'Auto', light: 'Light', dark: 'Dark' };
-
-let scheme = kept('scheme') ?? '';
 /** The view whose heading has the focus after a link. */
 const place = (): string => here().view + (here().query.resource ?? here().query.name);
 let placed = place();
@@ -50,7 +47,6 @@ function draw(): void {
   const found = body();
   const seenAt = answeredAt();
   document.title = `${title} · ${session?.title ?? 'Locks'}`;
-  document.documentElement.dataset.scheme = scheme;
   show(
     page,
     h('header', brand(), navigation(view), status()),
@@ -130,11 +126,6 @@ function status(): Tree {
     'div.status',
     h('span.age', state(word, 'strong'), seenAt > 0 && [' ', h('span', age < 3_000 ? 'now' : `${span(age)} old`)]),
     h('button', { onclick: pause }, isPaused ? 'Resume' : 'Pause'),
-    select('Colours', SCHEMES, scheme, (next) => {
-      scheme = next;
-      kept('scheme', next);
-      draw();
-    }),
   );
 }
 

@@ -27,15 +27,16 @@ export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
 }
 
 function lastMinuteOf(instances: readonly FleetInstance[]): ConsoleBodies['now']['lastMinute'] {
-  const counts = instances.flatMap(({ lastMinute }) => (lastMinute ? [lastMinute] : []));
-  if (counts.length === 0) return null;
-  const sum = (of: 'acquired' | 'notAcquired' | 'lost' | 'timedOut'): number =>
-    counts.reduce((all, each) => all + each[of], 0);
-  return {
-    forMs: Math.min(...counts.map(({ forMs }) => forMs)),
-    acquired: sum('acquired'),
-    notAcquired: sum('notAcquired'),
-    lost: sum('lost'),
-    timedOut: sum('timedOut'),
-  };
+  const [first, ...others] = instances.flatMap(({ lastMinute }) => lastMinute ?? []);
+  if (!first) return null;
+  return others.reduce(
+    (sum, each) => ({
+      forMs: Math.min(sum.forMs, each.forMs),
+      acquired: sum.acquired + each.acquired,
+      notAcquired: sum.notAcquired + each.notAcquired,
+      lost: sum.lost + each.lost,
+      timedOut: sum.timedOut + each.timedOut,
+    }),
+    first,
+  );
 }

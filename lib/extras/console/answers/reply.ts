@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ConsoleErrorCode, type ErrorBody, CONSOLE_SCHEMA } from '../bodies.js';
+import { type ConsoleErrorCode, type ErrorBody, CONSOLE_ERRORS, CONSOLE_SCHEMA } from '../bodies.js';
 
 /** What is sent back: by the adapter of Nest, or by a server of Node. */
 export interface Reply {
@@ -28,26 +28,6 @@ const HEADERS = {
 
 /** Now, by the clock of Redis: the page counts ages by it. */
 const NOW_HEADER = 'x-lock-console-now';
-
-const STATUS: Readonly<Record<ConsoleErrorCode, number>> = {
-  BAD_REQUEST: 400,
-  FORGED: 403,
-  NOT_ALLOWED: 403,
-  WHO_UNKNOWN: 403,
-  NOT_FOUND: 404,
-  UNKNOWN_SERVICE: 404,
-  UNKNOWN_JOB: 404,
-  GONE: 404,
-  OUT_OF_DATE: 409,
-  NOT_PAUSED: 409,
-  NOT_TAKEN: 409,
-  TOO_LARGE: 413,
-  NOT_JSON: 415,
-  FAILED: 500,
-  NOT_SUPPORTED: 501,
-  SHUTTING_DOWN: 503,
-  REDIS_UNAVAILABLE: 503,
-};
 
 /** A request that is answered by an error. */
 export class Refusal extends Error {
@@ -84,7 +64,7 @@ export function doneReply(body: object, now: number): Reply {
 
 export function errorReply({ code, message }: Refusal, now: number): Reply {
   const body: ErrorBody = { error: { code, message } };
-  return { status: STATUS[code], headers: jsonHeaders(now), body: JSON.stringify(body) };
+  return { status: CONSOLE_ERRORS[code], headers: jsonHeaders(now), body: JSON.stringify(body) };
 }
 
 function jsonHeaders(now: number): Record<string, string> {

@@ -2,7 +2,10 @@ import type { Holder } from '../../../../kernel/api/holder.js';
 import { entryOf } from '../../../../kernel/util/objects.js';
 import type { FleetReport, InstanceLife } from './lock-fleet.js';
 
-/** What is known of a lease, or of its process. `leaked`, `notRenewed`: its process has reported it. */
+/**
+ * What is known of a lease, or of its process. Of an `alive` process: `leaked`, if nothing in it refers to the lease any
+ * more, and `notRenewed`, if it does not renew it.
+ */
 export type LeaseLife = 'notRenewed' | 'leaked' | InstanceLife;
 
 /** A holder, as its instance reports it. If only Redis knows it, group and call site are those of its label. */

@@ -356,9 +356,10 @@ export function shop({
         cause: first ? 'holderSlow' : 'free',
         sentences: first
           ? [
-              `"${resource}" is held by ${first.instanceId} (${first.group}) for 17 s, and its lease is renewed.`,
-              `${waiters} calls wait for it; the oldest for 16 s.`,
-              'The holder works, and is slow: look at what it does at stock.sync.ts:73:15, or take a smaller part of the work under the lock.',
+              `"${resource}" is held by ${first.instanceId} for 21 s (mode ${first.mode}, token ${first.fencingToken}).`,
+              'It was last renewed 1.4 s ago, in time: the lease has 28 s left.',
+              `${waiters} calls in all: the oldest has waited for 21 s.`,
+              'The holder is alive and slow.',
             ]
           : [`"${resource}" is free: no process holds it, and none waits for it.`],
         holders: holders.map((row) => ({
@@ -366,7 +367,9 @@ export function shop({
           leaseMs: LEASE_MS,
           depth: 1,
           conclusion:
-            row.life === 'alive' ? 'It has renewed its lease between two looks.' : 'No renewal came between two looks.',
+            row.life === 'alive'
+              ? `renewed between two checks: the holder is alive. Its work: ${row.group} ${row.callSite}.`
+              : 'not subscribed, and two renewals are missing: the holder is dead, free in 8 s.',
         })),
         holderCount: holders.length,
         queue: calls,

@@ -45,7 +45,10 @@ export function sentencesOf(
 /** The leases do not show if a holder is alive before its first renewal, but its process has answered. */
 function withoutDoubt(sentence: string): string {
   return sentence
-    .replace(/^It is not known yet if the holder is alive\. If it is, it is slow/, 'The holder is alive and slow')
+    .replace(
+      /^(?:It is not known yet if the holder is alive|The holder was alive .+?)\. If it(?: still)? is, it is slow/,
+      'The holder is alive and slow',
+    )
     .replace(/If it has died, that shows in .+?, and the lock is free in .+?\. /, '');
 }
 

@@ -132,8 +132,10 @@ describe('the views of the console', () => {
     await go('locks');
     await page.getByRole('link', { name: 'stock:sku-2291' }).click();
     await page.getByRole('heading', { level: 1, name: 'stock:sku-2291' }).waitFor();
-    await page.getByText('The holder works, and is slow').waitFor();
-    await page.getByText('stock-sync-1:40:6ad3: It has renewed its lease between two looks.').waitFor();
+    await page.getByText('The holder is alive and slow').waitFor();
+    await page
+      .getByText(/^stock-sync-1:40:6ad3: renewed between two checks: the holder is alive\. Its work: Stock\.sync /)
+      .waitFor();
     expect(await rowsOf(page, 'Holders')).toEqual([
       [
         'stock-sync-1:40:6ad3 alive',

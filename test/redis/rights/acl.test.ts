@@ -131,7 +131,8 @@ describe('an ACL user', () => {
       expect(await next.verify()).toBe(true);
       await next.release();
       await restricted.locks.shutdown(0);
-      expect(await admin().keys('*')).toEqual(['lock:fence']);
+      // The last report of the restricted one expires by itself.
+      expect((await admin().keys('*')).filter((key) => key !== 'lock:roll:unasked')).toEqual(['lock:fence']);
     },
   );
 });

@@ -3,8 +3,8 @@ import { entryOf } from '../../../../kernel/util/objects.js';
 import type { FleetReport, InstanceLife } from './lock-fleet.js';
 
 /**
- * What is known of a lease, or of its process. Of an `alive` process: `leaked`, if nothing in it refers to the lease any
- * more, and `notRenewed`, if it does not renew it.
+ * What is known of a lease, or of its process. A process that is alive reports it as `leaked`, if nothing in it refers to
+ * the lease any more, and as `notRenewed`, if it does not renew it.
  */
 export type LeaseLife = 'notRenewed' | 'leaked' | InstanceLife;
 

@@ -70,6 +70,7 @@ export default {
     project('browser', testsIn('test/extras/console/browser')),
     project('chaos', testsIn('tools/chaos')),
   ],
+  testSequencer: '<rootDir>/test/support/process/stores-first.mjs',
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.
   testTimeout: process.env.TEST_SPEED === 'long' ? 1_200_000 : 60_000,
 };

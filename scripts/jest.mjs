@@ -11,8 +11,8 @@ export const SLOW = '\\.slow\\.test\\.ts$';
 /** Files that only `npm run test:long` runs. */
 export const LONG = '\\.long\\.test\\.ts$';
 
-/** Three at least, because many tests wait for a server. */
-const WORKERS = Math.max(3, availableParallelism());
+/** More than processors, because many tests wait for a server. */
+const WORKERS = availableParallelism() + 2;
 
 /**
  * @param {readonly string[]} args

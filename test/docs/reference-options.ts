@@ -63,9 +63,8 @@ import { JOB_OPTIONS, resolveJobOptions, TICK_OPTIONS } from '../../lib/features
 import { TIMEOUT_OPTIONS } from '../../lib/features/jobs/nest/singleton-timed.decorators.js';
 import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/features/transactions/nest/typeorm-transactional.js';
 import type { RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
-import { declarations } from './generated.js';
+import { options as tables } from './generated.js';
 
-const { options: tables } = declarations;
 const MODULE = 'Omit<RedisLockModuleOptions & RedisLockModuleExtras, Exclude<keyof LockDefaults, keyof LeaseLimit>>';
 const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';

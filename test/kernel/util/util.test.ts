@@ -5,6 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { CampaignOptions } from '../../../lib/features/leader/core/leadership.js';
 import { LockClient } from '../../../lib/kernel/lock-client.js';
+import { applicationSiteOf } from '../../../lib/kernel/util/call-site.js';
 import { backoff, jitter, SystemClock, SystemRandom } from '../../../lib/kernel/util/clock.js';
 import { sweep } from '../../../lib/kernel/util/objects.js';
 import { mergeSignals } from '../../../lib/kernel/util/signals.js';
@@ -433,5 +434,24 @@ describe('a map that is swept', () => {
       ['over', 0],
       ['over', 0],
     ]);
+  });
+});
+
+describe('the site of a call', () => {
+  const stackOf = (...lines: string[]) => ({ stack: ['Error', ...lines.map((line) => `    at ${line}`)].join('\n') });
+
+  it('is the first line of the application, and not of a library or of Node', () => {
+    const origin = stackOf(
+      'Observable._trySubscribe (/app/node_modules/rxjs/dist/cjs/internal/Observable.js:41:25)',
+      'async node:internal/process/task_queues:95:5',
+      'Orders.ship (/app/dist/orders.js:4:2)',
+    );
+    expect(applicationSiteOf(origin)).toBe('Orders.ship (/app/dist/orders.js:4:2)');
+  });
+
+  it('is not known if only libraries have made it', () => {
+    expect(applicationSiteOf(stackOf('file:///app/node_modules/@nestjs/core/router-execution-context.js:9:1'))).toBe(
+      undefined,
+    );
   });
 });

@@ -1,15 +1,18 @@
-import { LockClient } from '../../../../lib/kernel/lock-client.js';
+import type { JobRecords } from '../../../../lib/features/jobs/core/job-records.js';
+import { catchUpTick, type JobState } from '../../../../lib/features/jobs/core/job-state.js';
+import { type JobStore, withoutRecords } from '../../../../lib/features/jobs/core/job-store.js';
 import type { SingletonRunOptions, SingletonWork } from '../../../../lib/features/jobs/core/singleton-run-options.js';
 import type { SingletonRuns } from '../../../../lib/features/jobs/core/singleton-runs.js';
-import { type JobStore, withoutRecords } from '../../../../lib/features/jobs/core/job-store.js';
-import { LockUnavailableError } from '../../../../lib/kernel/api/errors.js';
-import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
-import type { LockEvent } from '../../../../lib/kernel/events/events.js';
+import type { TickSchedule } from '../../../../lib/features/jobs/core/watched-job.js';
 import { RedisJobStore } from '../../../../lib/features/jobs/redis/redis-job-store.js';
+import { LockUnavailableError } from '../../../../lib/kernel/api/errors.js';
+import type { LockEvent } from '../../../../lib/kernel/events/events.js';
+import { LockClient } from '../../../../lib/kernel/lock-client.js';
+import { LockStoreError } from '../../../../lib/kernel/store/store-error.js';
 import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import { FakeClock } from '../../../support/world/fake-clock.js';
-import { type JobState, catchUpTick } from '../../../../lib/features/jobs/core/job-state.js';
+import { eventsOf, LockWorld } from '../../../support/world/lock-world.js';
 
 const JOB = 'cron:report';
 const LEASE_MS = 9_000;
@@ -324,6 +327,230 @@ describe('the history of a job', () => {
       expect(await runs.run(optionsOf({ tick }), work, { kind: 'catchUp' })).toEqual(span);
       expect(await runs.run(optionsOf({ tick }), work, { kind: 'catchUp' })).toBeUndefined();
       expect((await history())[0]).toMatchObject({ tick, catchUp: true, outcome: 'ok' });
+    });
+  });
+});
+
+describe('the list of jobs', () => {
+  let clock: FakeClock;
+  let server: MemoryServer;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    server = new MemoryServer(clock);
+  });
+
+  function instance(instanceId: string): { jobs: JobStore; records: JobRecords } {
+    const store = new MemoryLockStore({ instanceId, server });
+    const jobs = new RedisJobStore(store);
+    return { jobs, records: new LockClient({ store, clock }).jobs.records(jobs) };
+  }
+
+  async function startFleet(size: number): Promise<JobRecords> {
+    for (let number = 1; number <= size; number++) {
+      await clock.advance(1);
+      await instance(`app-${number}`).jobs.register([{ resource: 'cron:report' }]);
+    }
+    return instance('operator').records;
+  }
+
+  const namesOf = (from: number, to: number) =>
+    Array.from({ length: from - to + 1 }, (_, index) => ({
+      instanceId: `app-${from - index}`,
+      seenAt: clock.wallNow() - index,
+    }));
+
+  it('names the ten instances seen last, and counts all; get() names all', async () => {
+    const records = await startFleet(12);
+    const [listed] = await records.list(new Set());
+    expect(listed).toMatchObject({ instanceCount: 12, instances: namesOf(12, 3) });
+    const job = await records.get('report', new Set());
+    expect(job).toMatchObject({ instanceCount: 12, instances: namesOf(12, 1) });
+  });
+
+  it('says when a job is due, unless it is still paused then', async () => {
+    const { jobs, records } = instance('app');
+    const next = clock.wallNow() + 60_000;
+    await jobs.register([{ resource: 'cron:report', schedule: '0 3 * * * ', next }]);
+    const dueAfter = async (pause: Parameters<JobRecords['pause']>[2]) => {
+      await records.pause('report', new Set(), pause);
+      return (await records.get('report', new Set())).nextDueAt;
+    };
+    expect(await dueAfter({ until: next - 1_000 })).toBe(next);
+    expect(await dueAfter({ until: next + 1_000 })).toBeUndefined();
+    expect(await dueAfter({})).toBeUndefined();
+    await records.resume('report', new Set());
+    expect((await records.get('report', new Set())).nextDueAt).toBe(next);
+  });
+
+  it('neither names nor counts this instance if it has removed the job', async () => {
+    await startFleet(3);
+    const { records } = instance('app-2');
+    const [listed] = await records.list(new Set());
+    expect(listed!.instances.map((each) => each.instanceId)).toEqual(['app-3', 'app-1']);
+    expect(listed!.instanceCount).toBe(2);
+    expect((await records.list(new Set(['report'])))[0]!.instanceCount).toBe(3);
+  });
+
+  it('sorts many jobs by name, though Redis returns a part of them at a time', async () => {
+    const { jobs, records } = instance('app');
+    const names = Array.from({ length: 950 }, (_, index) => `job-${index}`);
+    await jobs.register(names.map((name) => ({ resource: `cron:${name}` })));
+    const listed = await records.list(new Set());
+    expect(listed.map(({ name }) => name)).toEqual(names.toSorted());
+  });
+});
+
+describe('instances with other schedules', () => {
+  const MINUTE = 60_000;
+  const HOUR = 60 * MINUTE;
+  const LOCK = { leaseMs: 30_000 };
+
+  let world: LockWorld;
+  let warnings: string[];
+  let runs: string[];
+
+  beforeEach(() => {
+    world = new LockWorld();
+    warnings = [];
+    runs = [];
+  });
+
+  /** An hourly tick, `afterMs` into the hour. */
+  function hourly(text: string, afterMs: number) {
+    const after = (time: number): number => Math.floor((time - afterMs) / HOUR + 1) * HOUR + afterMs;
+    return {
+      text,
+      after,
+      around: (tick) => ({ before: tick - HOUR, after: tick + HOUR }),
+      between: async () => ({ count: 0, ticks: [] }),
+    } satisfies TickSchedule;
+  }
+
+  /** An instance that has the job by a schedule, or at a date, and is up. */
+  async function start(name: string, schedule?: TickSchedule, date?: number, isOfClass = true) {
+    const instance = world.instance(name, { warn: (line) => warnings.push(`${name}: ${line}`) });
+    const jobs = new RedisJobStore(new MemoryLockStore({ instanceId: name, server: world.server }));
+    const missed = instance.locks.jobs.missedTicks(jobs);
+    const singletons = instance.locks.jobs.runs(jobs);
+    missed.add({
+      job: 'bill',
+      historySize: 0,
+      graceMs: schedule ? MINUTE : Infinity,
+      onMissed: 'skip',
+      catchUpWindowMs: 0,
+      date: date === undefined ? undefined : { isOfClass, at: () => date },
+      schedule: () => schedule,
+      runOwed: async () => {},
+    });
+    missed.start();
+    await world.clock.advance(1_000);
+    /** Its timer fires. */
+    const fire = async (at: number): Promise<void> => {
+      const options = {
+        job: 'bill',
+        tick: `${at}`,
+        overlap: 'skip',
+        onCrash: 'skip',
+        claimTtlMs: HOUR,
+        lock: LOCK,
+      } as const;
+      const due = { at, maxClockSkewMs: 10 * MINUTE };
+      const run = (): void => void runs.push(name);
+      if (!schedule) {
+        await singletons.run({ ...options, due }, run, { isDate: missed.hasDate('bill', at) });
+        return;
+      }
+      const { before: previous, after: next } = schedule.around(at);
+      await singletons.run({ ...options, due }, run, {
+        schedule: schedule.text,
+        previous,
+        next,
+        onGap: async () => false,
+        onOther: (other) => missed.differs('bill', schedule, other),
+      });
+    };
+    return { instance, fire, records: instance.locks.jobs.records(jobs) };
+  }
+
+  type Started = Awaited<ReturnType<typeof start>>;
+
+  /** Each instance fires its ticks for so many hours. */
+  async function pass(
+    hours: number,
+    ...instances: readonly (readonly [Started, ReturnType<typeof hourly>])[]
+  ): Promise<void> {
+    const until = world.clock.wallNow() + hours * HOUR;
+    for (;;) {
+      const now = world.clock.wallNow();
+      const next = Math.min(...instances.map(([, schedule]) => schedule.after(now)));
+      if (next > until) return;
+      await world.clock.advance(next - now);
+      for (const [{ fire }, schedule] of instances) if (schedule.after(next - 1) === next) await fire(next);
+    }
+  }
+
+  describe('instances with different schedules', () => {
+    const utc = hourly('0 1 * * * UTC', 0);
+    const vienna = hourly('0 1 * * * Europe/Vienna', 30 * MINUTE);
+
+    it('are reported once in the fleet, with both schedules and instances, and listed', async () => {
+      const [anna, ben, cleo] = [await start('anna', utc), await start('ben', utc), await start('cleo', vienna)];
+      await pass(10, [anna, utc], [ben, utc], [cleo, vienna]);
+      expect(new Set(runs).size).toBeGreaterThan(1);
+      expect(warnings).toEqual([
+        expect.stringMatching(
+          /^(anna|ben): The job "bill" is scheduled as "0 1 \* \* \*" in UTC here, and as "0 1 \* \* \*" in Europe\/Vienna on "cleo"\. .*#instances-disagree-about-a-job\.$/,
+        ),
+      ]);
+      const [job] = await cleo.records.list(new Set());
+      expect(job).toMatchObject({
+        timeZone: 'Europe/Vienna',
+        otherSchedule: { cron: '0 1 * * *', timeZone: 'UTC', instanceId: expect.stringMatching(/^(anna|ben)$/) },
+      });
+      // The instances with the wrong zone are gone.
+      await pass(60, [cleo, vienna]);
+      expect((await cleo.records.get('bill', new Set())).otherSchedule).toBeUndefined();
+    });
+
+    it('are not reported during a deployment, after which the old release runs for less than an hour', async () => {
+      const old = await start('old', utc);
+      await pass(3, [old, utc]);
+      const next = await start('next', vienna);
+      await pass(0.9, [old, utc], [next, vienna]);
+      await pass(30, [next, vienna]);
+      expect(warnings).toEqual([]);
+      expect((await next.records.get('bill', new Set())).otherSchedule).toBeUndefined();
+    });
+  });
+
+  describe('instances with different single dates', () => {
+    it.each([
+      ['that was due first, if they start together', true, ['anna']],
+      ['that was registered last, if the dates are not in the code', false, ['anna', 'ben']],
+    ])('run the job at the one %s', async (_, isOfClass, expected) => {
+      const now = world.clock.wallNow();
+      const [first, second] = [now + 2_000, now + 4_000];
+      const anna = await start('anna', undefined, first, isOfClass);
+      await world.clock.advance(1_500);
+      await anna.fire(first);
+      const ben = await start('ben', undefined, second, isOfClass);
+      await world.clock.advance(2_000);
+      await ben.fire(second);
+      expect(runs).toEqual(expected);
+    });
+
+    it('refuse one that is no longer registered, with an event', async () => {
+      const now = world.clock.wallNow();
+      const [first, second] = [now + 10_000, now + 20_000];
+      const anna = await start('anna', undefined, first);
+      const ben = await start('ben', undefined, second);
+      await world.clock.advance(10_000);
+      await anna.fire(first);
+      await world.clock.advance(10_000);
+      await ben.fire(second);
+      expect(runs).toEqual(['ben']);
+      expect(eventsOf(anna.instance, 'tickSkipped')).toMatchObject([{ reason: 'otherDate', registered: second }]);
     });
   });
 });

@@ -1,9 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readAnswer, writeAnswer } from '../../../../../lib/features/fleet/core/roll/answer.js';
+import { VERSION } from '../../../../../lib/features/fleet/core/roll/instance-report.js';
+import { lifeOf } from '../../../../../lib/features/fleet/core/roll/life.js';
+import type { InstanceLife } from '../../../../../lib/features/fleet/core/roll/lock-fleet.js';
 import { InvalidLockOptionsError } from '../../../../../lib/kernel/api/errors.js';
 import { Deferred } from '../../../../../lib/kernel/util/promises.js';
-import { executedWhen } from '../../../../support/world/scripted-store.js';
+import { track } from '../../../../support/expect/tracked.js';
 import { settle } from '../../../../support/world/fake-clock.js';
 import { type Instance, LockWorld } from '../../../../support/world/lock-world.js';
-import { track } from '../../../../support/expect/tracked.js';
+import { executedWhen } from '../../../../support/world/scripted-store.js';
+import { fleetInstance, fleetReport, heldLease } from '../../fleet-reports.js';
 
 /** The report of each instance, by its id. */
 async function fleetOf(world: LockWorld, { locks }: Instance, options = {}) {
@@ -269,4 +276,82 @@ it('a scan that finds more resources than its limit is incomplete', async () => 
   const scan = async (limit: number) => (await a.locks.operators.scan({ prefix: '', limit })).isCut;
   expect([await scan(3), await scan(4)]).toEqual([true, false]);
   expect((await fleetOf(world, a, { scan: true })).fleet.isScanCut).toBe(false);
+});
+
+describe('the version that an instance reports', () => {
+  it('is the one of package.json', () => {
+    const file = join(import.meta.dirname, '../../../../../package.json');
+    expect(VERSION).toBe((JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version);
+  });
+});
+
+const alive = fleetReport({ instances: [fleetInstance('api-1')] });
+const silent = fleetReport({ silent: ['api-1'] });
+const gone = fleetReport({ instances: [fleetInstance('api-2')] });
+
+/** A lease of 30 s. */
+const lease = (heldMs: number, renewedMsAgo: number) => {
+  return { instanceId: 'api-1', leaseMs: 30_000, ttlMs: 30_000 - renewedMsAgo, heldMs };
+};
+
+it.each<[string, InstanceLife, Parameters<typeof lifeOf>]>([
+  ['has answered', 'alive', [lease(90_000, 25_000), alive]],
+  ['is subscribed, and has not answered', 'silent', [lease(90_000, 25_000), silent]],
+  ['is not subscribed, and has missed two renewals', 'dead', [lease(90_000, 25_000), gone]],
+  ['is not subscribed, and has missed one renewal', 'unknown', [lease(90_000, 15_000), gone]],
+  ['is not subscribed, and renews', 'unknown', [lease(90_000, 5_000), gone]],
+  [
+    'is not subscribed, and has never renewed its lease, which may be a fixed one',
+    'unknown',
+    [lease(25_000, 25_000), gone],
+  ],
+  ['may be subscribed, for all that Redis tells', 'unknown', [lease(90_000, 25_000), { ...gone, subscribed: null }]],
+  ['may have given an answer that cannot be read', 'unknown', [lease(90_000, 25_000), { ...gone, unreadable: 1 }]],
+])('a holder that %s is %s', (_, life, args) => expect(lifeOf(...args)).toBe(life));
+
+const { isThisInstance: _, ...answer } = fleetInstance('api-1', {
+  held: [
+    heldLease('x', 32, { isLeaked: true, callSite: 'run (dist/imports.js:8:5)' }),
+    heldLease('y', 64, { isLeaked: true }),
+    heldLease('z', 96, { callSite: 'run (dist/orders.js:4:2)' }),
+  ],
+  leaderships: [{ name: 'mailer', isLeader: true, elections: 7 }],
+  lostLately: 3,
+  timeouts: [{ resource: 'x', calls: 2 }],
+  lockOrders: [
+    [
+      { holds: 'a', wants: 'b', callSite: 'move (dist/bank.js:4:2)' },
+      { holds: 'b', wants: 'a' },
+    ],
+  ],
+});
+
+it('an answer is read as it was written', () => {
+  expect(readAnswer(writeAnswer(answer), 'api-1/secret')).toEqual(answer);
+});
+
+it('an answer of a version without elections, leaks, losses, timeouts and lock orders is read without them', () => {
+  const {
+    x: _lost,
+    t: _timeouts,
+    o: _orders,
+    l: leaderships,
+    k: leases,
+    ...older
+  } = JSON.parse(writeAnswer(answer)) as {
+    [name: string]: unknown[];
+  };
+  const text = JSON.stringify({
+    ...older,
+    l: leaderships!.map((row) => (row as unknown[]).slice(0, 2)),
+    k: leases!.map((row) => (row as unknown[]).slice(0, 7)),
+  });
+  const read = readAnswer(text, 'api-1/secret');
+  expect(read).toMatchObject({
+    lostLately: 0,
+    timeouts: [],
+    lockOrders: [],
+    leaderships: [{ name: 'mailer', elections: 0 }],
+  });
+  expect(read!.held.map(({ isLeaked }) => isLeaked)).toEqual([false, false, false]);
 });

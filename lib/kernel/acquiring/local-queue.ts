@@ -2,7 +2,18 @@ import { needsPlace, refusalOf, refusedBehind, remoteFullError } from './admissi
 import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../places/asking.js';
 import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
-import { LocalStoreLeases } from './local-store-leases.js';
+import {
+  allOf,
+  excludes,
+  firstOf,
+  hasLease,
+  holderOf,
+  isHeldBy,
+  type LocalStoreLeases,
+  sharableWith,
+  withLease,
+  withoutLease,
+} from './local-store-leases.js';
 import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
 import { reportsWaits, emitWaitingLong, emitWaiting } from './waits.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
@@ -16,6 +27,9 @@ import { passLabel, markLabelStale } from '../holding/labels.js';
 import { createOwner } from '../store/ask.js';
 import type { Runtime } from '../holding/runtime.js';
 import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
+
+/** Nothing is added to it. */
+const NO_CALLS = new WaitingCalls();
 
 /**
  * The calls of this process that want one resource, first come, first served. Either this process holds the resource
@@ -39,11 +53,12 @@ import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
  * | holds        | a loss; no call waits                              |                          | it has nothing     |
  */
 export class LocalQueue implements WaiterListener {
-  readonly log = new AttemptLog();
+  /** Only while a call waits: a process may hold many resources for which none does. */
+  #log: AttemptLog | undefined;
   /** The calls that wait here; the one that the waiter asks for is not among them. */
-  readonly #waiting = new WaitingCalls();
+  #waiting = NO_CALLS;
   #waiter: StoreWaiter | undefined;
-  readonly #storeLeases = new LocalStoreLeases();
+  #storeLeases: LocalStoreLeases;
 
   constructor(
     readonly resource: string,
@@ -51,6 +66,13 @@ export class LocalQueue implements WaiterListener {
     /** The queues of the process. This one deletes itself there when it holds nothing and no call waits. */
     private readonly queues: Map<string, LocalQueue>,
   ) {}
+
+  get log(): AttemptLog {
+    if (this.#log !== undefined) return this.#log;
+    this.#log = new AttemptLog();
+    if (this.#storeLeases !== undefined) this.#log.busy();
+    return this.#log;
+  }
 
   /** Grants the call at once, asks the store for it, or lets it wait for its turn. */
   join(call: PendingCall): void {
@@ -63,7 +85,7 @@ export class LocalQueue implements WaiterListener {
       }
       if (newest.cancels) this.#endOlderWaits();
     }
-    const storeLease = this.size === 0 ? this.#storeLeases.sharableWith(call.options) : undefined;
+    const storeLease = this.size === 0 ? sharableWith(this.#storeLeases, call.options) : undefined;
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
     const refusal = isFirst ? undefined : refusalOf(call, this.#waiter, this, this.deps.clock);
@@ -73,9 +95,10 @@ export class LocalQueue implements WaiterListener {
       const waiter = this.#waiterFor(call);
       waiter.askFirst();
       // Last, because listeners of the signal may release.
-      if (newest?.cancels) askToStop(this.resource, this.#storeLeases.first, this.deps.store.instanceId, this.deps);
+      if (newest?.cancels) askToStop(this.resource, firstOf(this.#storeLeases), this.deps.store.instanceId, this.deps);
       return;
     }
+    if (this.#waiting === NO_CALLS) this.#waiting = new WaitingCalls();
     this.#waiting.add(call);
     // First, because an observer may end the call.
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
@@ -124,11 +147,11 @@ export class LocalQueue implements WaiterListener {
 
   /** Returns the holder of the lease with this token in this process, or of one that counts up from it. */
   holderOf(fencingToken: number): LocalHolder | undefined {
-    return this.#storeLeases.holderOf(fencingToken);
+    return holderOf(this.#storeLeases, fencingToken);
   }
 
   hasGranted({ storeLease }: Hold): boolean {
-    return this.#storeLeases.has(storeLease);
+    return hasLease(this.#storeLeases, storeLease);
   }
 
   /**
@@ -143,12 +166,12 @@ export class LocalQueue implements WaiterListener {
       onHandedOver();
       return undefined;
     }
-    if (this.#successorOf(storeLease, hold.endedAt)) {
+    if (this.#successorOf(storeLease, hold.endedAt!)) {
       onHandedOver();
       this.#handOver(hold);
       return undefined;
     }
-    this.#storeLeases.delete(storeLease);
+    this.#storeLeases = withoutLease(this.#storeLeases, storeLease);
     if (storeLease.minHoldMs > 0) {
       // The next call waits in the store, like calls of other processes. It asks before the release, which then sends
       // the waiter the time at which the resource becomes free.
@@ -186,7 +209,7 @@ export class LocalQueue implements WaiterListener {
       this.#waiter?.continueFor(next);
       return this.#grantFrom(storeLease, successor, now);
     }
-    this.#storeLeases.delete(storeLease);
+    this.#storeLeases = withoutLease(this.#storeLeases, storeLease);
     this.deps.orphanReleases.start(hold.owner, hold);
     this.#goOn();
   }
@@ -198,7 +221,7 @@ export class LocalQueue implements WaiterListener {
     if (storeLease.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
       this.log.unanswered(renewedTooLate());
     }
-    this.#storeLeases.delete(storeLease);
+    this.#storeLeases = withoutLease(this.#storeLeases, storeLease);
     this.#goOn();
   }
 
@@ -223,13 +246,13 @@ export class LocalQueue implements WaiterListener {
         this.#dismissFirst(LockAbortedError.superseded(this.resource, by, false));
       }
     } else if (by !== undefined) {
-      const storeLease = this.#storeLeases.first;
+      const storeLease = firstOf(this.#storeLeases);
       if (storeLease && isFor(storeLease.owner.id)) askToStop(this.resource, storeLease, by, this.deps);
     }
   }
 
   holds(owner: LockOwner): boolean {
-    return this.#storeLeases.holds(owner);
+    return isHeldBy(this.#storeLeases, owner);
   }
 
   /** The connection is new: messages may have been missed, and the store may have lost its data. */
@@ -239,7 +262,7 @@ export class LocalQueue implements WaiterListener {
   }
 
   doubt(): void {
-    this.#storeLeases.doubt();
+    for (const storeLease of allOf(this.#storeLeases)) storeLease.isInDoubt = true;
   }
 
   /** The application shuts down: every call that waits fails, if `end` is what ends it. */
@@ -261,14 +284,18 @@ export class LocalQueue implements WaiterListener {
     this.log.busy();
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     if (hasChangedLabel) markLabelStale(storeLease, owner.label, store, now);
-    this.#storeLeases.add(storeLease);
+    this.#add(storeLease);
     grant(call, storeLease, now);
     this.#goOn();
   }
 
   addGranted(storeLease: StoreLease): void {
-    this.log.busy();
-    this.#storeLeases.add(storeLease);
+    this.#log?.busy();
+    this.#add(storeLease);
+  }
+
+  #add(storeLease: StoreLease): void {
+    this.#storeLeases = withLease(this.#storeLeases, storeLease);
   }
 
   outOfTime(): void {
@@ -333,7 +360,7 @@ export class LocalQueue implements WaiterListener {
   /** Returns true if the store can be asked for this call now, if it is the first one. */
   #mayAskStore(call: PendingCall): boolean {
     if (this.#waiter) return false;
-    if (!this.#storeLeases.excludes(call.options)) return true;
+    if (!excludes(this.#storeLeases, call.options)) return true;
     return needsPlace(call.options) && (this.#waiting.first ?? call) === call;
   }
 
@@ -343,7 +370,7 @@ export class LocalQueue implements WaiterListener {
 
   get facts(): QueueFacts {
     const { resource, log, deps } = this;
-    return { resource, store: deps.store, log, ownLease: this.#waiter ? undefined : this.#storeLeases.first };
+    return { resource, store: deps.store, log, ownLease: this.#waiter ? undefined : firstOf(this.#storeLeases) };
   }
 
   #watchForDeadlock(call: PendingCall): void {
@@ -370,7 +397,7 @@ export class LocalQueue implements WaiterListener {
   #outOfTime(call: PendingCall): void {
     const now = this.deps.clock.now();
     noteReasons(this.facts, call.options, now);
-    const askedAt = this.#waiter ? this.#waiter.asked?.at : askedToStopAt(this.#storeLeases.first);
+    const askedAt = this.#waiter ? this.#waiter.asked?.at : askedToStopAt(firstOf(this.#storeLeases));
     const details = {
       place: this.#placeOf(call),
       heldByCaller: heldByCaller(this.resource, call, this.queues, this.deps),
@@ -410,7 +437,7 @@ export class LocalQueue implements WaiterListener {
   #goOn(): void {
     for (let next = this.#waiting.first; next && !this.#waiter; next = this.#waiting.first) {
       // Asked once only: a moment later the store lease may have reached its last token or its time.
-      const storeLease = this.#storeLeases.sharableWith(next.options);
+      const storeLease = sharableWith(this.#storeLeases, next.options);
       if (!storeLease && !this.#mayAskStore(next)) return;
       this.#waiting.delete(next);
       if (storeLease) this.#grantFrom(storeLease, next);
@@ -420,6 +447,9 @@ export class LocalQueue implements WaiterListener {
   }
 
   #checkIdle(): void {
-    if (this.#storeLeases.isEmpty && this.size === 0) this.queues.delete(this.resource);
+    if (this.size > 0) return;
+    if (this.#storeLeases === undefined) this.queues.delete(this.resource);
+    this.#log = undefined;
+    this.#waiting = NO_CALLS;
   }
 }

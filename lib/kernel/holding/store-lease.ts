@@ -83,18 +83,23 @@ type HandOverOptions = Pick<
  * process can follow one another on it, or read side by side, without asking the store.
  */
 export class StoreLease {
-  holders: readonly LocalHolder[] = NONE;
+  /** Nearly always one, so that one needs no list. */
+  #holders: LocalHolder | readonly LocalHolder[] = NONE;
   mode: LockMode;
-  /** The minimum time for which the resource stays taken, from the grant; 0 for none. */
-  minHoldMs: number;
   /** `true` if the store is known to have it in mode `read`. */
   isReadLock: boolean;
-  permits: PermitRequest | undefined;
+  /** Only set if some of its permits were released. */
+  declare private permitsNow?: PermitRequest | undefined;
   /** The number of permits left after a command without an answer: it may have been executed, or may still be. */
-  permitsLeft: number | undefined;
+  declare permitsLeft?: number | undefined;
+  /** Only set if callers have entered it that ask for a longer minimum than its first one. */
+  declare private raisedMinHoldMs?: number;
   #leaseMs: number;
-  /** No renewal is trusted for longer, because one that makes the lease this short may still be executed after it. */
-  #trustedMs = Infinity;
+  /**
+   * No renewal is trusted for longer, because one that makes the lease this short may still be executed after it. Not
+   * set if there is none.
+   */
+  declare private trustedMs?: number;
   /** For the watchdog. */
   nextRenewalAt: number;
   /** The depth that the store shows, as far as this process knows: of a reentrant holder or a writer. */
@@ -105,16 +110,15 @@ export class StoreLease {
    */
   isInDoubt = false;
   /** Set by the watchdog, while renewals fail. */
-  trouble: RenewalTrouble | undefined;
+  declare trouble?: RenewalTrouble | undefined;
   /** The label that the store shows, as far as this process knows. Only set if a holder has had one. */
   declare label?: string;
   /** The release command, if it is not the plain one. */
   declare readonly releasedBy?: StoreRelease;
   #mintedHere = 0;
   #confirmedUntil: number;
-  #deadline: number;
   /** Renewals that may be executed or have been, without an answer yet, in the order they were sent. */
-  #unanswered: Renewal[] | undefined;
+  #unanswered: readonly Renewal[] | undefined;
 
   /** @param token the token of its first lease */
   constructor(
@@ -122,37 +126,66 @@ export class StoreLease {
     private readonly token: number,
     sentAt: number,
     private readonly options: HandOverOptions,
-    private readonly clock: Clock,
+    readonly clock: Clock,
     readonly beganAt = clock.now(),
     releasedBy?: StoreRelease,
   ) {
     this.mode = options.mode;
-    this.minHoldMs = options.minHoldMs;
     this.isReadLock = options.mode === 'read';
-    this.permits = options.permits;
-    this.permitsLeft = undefined;
     this.#leaseMs = options.leaseMs;
-    this.#confirmedUntil = this.#deadline = validUntil(sentAt, options.leaseMs);
+    this.#confirmedUntil = validUntil(sentAt, options.leaseMs);
     this.nextRenewalAt = sentAt + options.leaseMs / 3;
     if (owner.label !== undefined) this.label = owner.label;
     if (releasedBy) this.releasedBy = releasedBy;
   }
 
   get leaseMs(): number {
-    return Math.min(this.#leaseMs, this.#trustedMs);
+    return this.trustedMs === undefined ? this.#leaseMs : Math.min(this.#leaseMs, this.trustedMs);
   }
 
   set leaseMs(leaseMs: number) {
     this.#leaseMs = leaseMs;
   }
 
+  get permits(): PermitRequest | undefined {
+    return this.permitsNow ?? this.options.permits;
+  }
+
+  set permits(permits: PermitRequest | undefined) {
+    this.permitsNow = permits;
+  }
+
+  /** The minimum time for which the resource stays taken, from the grant; 0 for none. */
+  get minHoldMs(): number {
+    return this.raisedMinHoldMs ?? this.options.minHoldMs;
+  }
+
+  /** No pending renewal may end it sooner. */
   get deadline(): number {
-    return this.#deadline;
+    if (this.#unanswered === undefined) return this.#confirmedUntil;
+    return this.#unanswered.reduce((soonest, { validUntil }) => Math.min(soonest, validUntil), this.#confirmedUntil);
   }
 
   /** The token of its latest lease: the first token, and one more for each lease that followed. */
   get fencingToken(): number {
-    return this.token + this.#mintedHere;
+    return this.tokenAfter(this.#mintedHere);
+  }
+
+  /** The number of leases that followed its first one. */
+  get handOvers(): number {
+    return this.#mintedHere;
+  }
+
+  tokenAfter(handOvers: number): number {
+    return this.token + handOvers;
+  }
+
+  get holders(): readonly LocalHolder[] {
+    return isList(this.#holders) ? this.#holders : [this.#holders];
+  }
+
+  get hasSeveralHolders(): boolean {
+    return isList(this.#holders) && this.#holders.length > 1;
   }
 
   get isShared(): boolean {
@@ -179,7 +212,7 @@ export class StoreLease {
       !next.strictOrder &&
       this.#mintedHere < MAX_HAND_OVERS &&
       now - this.beganAt < HAND_OVERS_MS &&
-      now < this.#deadline &&
+      now < this.deadline &&
       this.mode === next.mode &&
       this.permitsLeft === undefined &&
       isSameRequest(this.permits, next.permits) &&
@@ -197,7 +230,7 @@ export class StoreLease {
 
   /** A caller that has entered it asks for a longer minimum. */
   raiseMinHold(minHoldMs: number): void {
-    this.minHoldMs = Math.max(this.minHoldMs, minHoldMs);
+    if (minHoldMs > this.minHoldMs) this.raisedMinHoldMs = minHoldMs;
   }
 
   /** For how long the resource stays taken if it is released now; `undefined` if the release frees it. */
@@ -219,15 +252,16 @@ export class StoreLease {
   }
 
   addHolder(holder: LocalHolder): void {
-    this.holders = this.holders.length === 0 ? [holder] : [...this.holders, holder];
+    const { holders } = this;
+    this.#holders = holders.length === 0 ? holder : [...holders, holder];
   }
 
   /** @returns whether other holders are left */
   removeHolder(holder: LocalHolder): boolean {
-    const { holders } = this;
     // Nearly always: the only holder.
-    this.holders = holders.length === 1 && holders[0] === holder ? NONE : holders.filter((other) => other !== holder);
-    return this.holders.length > 0;
+    if (this.#holders === holder) this.#holders = NONE;
+    else if (isList(this.#holders)) this.#holders = this.#holders.filter((other) => other !== holder);
+    return this.#holders !== NONE && this.holders.length > 0;
   }
 
   /**
@@ -238,8 +272,7 @@ export class StoreLease {
   renewBy(leaseMs: number, send: () => Promise<boolean>, exactly = false, sentAt = this.clock.now()): Promise<boolean> {
     const until = validUntil(sentAt, leaseMs);
     const renewal: Renewal = { sentAt, leaseMs, validUntil: until, mayCut: exactly, isOvertaken: false };
-    (this.#unanswered ??= []).push(renewal);
-    this.#deadline = Math.min(this.#deadline, renewal.validUntil);
+    this.#unanswered = this.#unanswered ? [...this.#unanswered, renewal] : [renewal];
     return send().then(
       (isRenewed) => {
         if (isRenewed) this.#confirm(renewal);
@@ -255,7 +288,7 @@ export class StoreLease {
   }
 
   get isUnconfirmed(): boolean {
-    return (this.#unanswered?.length ?? 0) > 0;
+    return this.#unanswered !== undefined;
   }
 
   /** The send time of the oldest renewal that Redis has not confirmed; not set if none is pending. */
@@ -269,35 +302,37 @@ export class StoreLease {
 
   /** It was executed. A confirmation after the deadline changes nothing: the lock is lost. */
   #confirm(renewal: Renewal): void {
-    const index = this.#unanswered?.indexOf(renewal) ?? -1;
-    if (index === -1 || this.clock.now() >= this.#deadline) return;
+    const unanswered = this.#unanswered;
+    const index = unanswered?.indexOf(renewal) ?? -1;
+    if (!unanswered || index === -1 || this.clock.now() >= this.deadline) return;
     // Earlier commands were executed before it, or never, or only make the lease longer. The exception is one that
     // makes it shorter and has no answer: a script that Redis did not know is sent again, so it may still be executed,
     // and with several connections or nodes answers may arrive out of order.
-    const earlier = this.#unanswered!.slice(0, index).filter(({ mayCut }) => mayCut);
+    const earlier = unanswered.slice(0, index).filter(({ mayCut }) => mayCut);
     for (const each of earlier) each.isOvertaken = true;
-    this.#unanswered = [...earlier, ...this.#unanswered!.slice(index + 1)];
-    const until = validUntil(renewal.sentAt, Math.min(renewal.leaseMs, this.#trustedMs));
+    this.#setUnanswered([...earlier, ...unanswered.slice(index + 1)]);
+    const until = validUntil(renewal.sentAt, Math.min(renewal.leaseMs, this.trustedMs ?? Infinity));
     this.#confirmedUntil = renewal.isOvertaken ? Math.min(this.#confirmedUntil, until) : until;
-    this.#findDeadline();
   }
 
   /** It was not executed and never will be. */
   #dismiss(renewal: Renewal): void {
-    this.#unanswered = this.#unanswered?.filter((other) => other !== renewal);
-    this.#findDeadline();
+    this.#setUnanswered((this.#unanswered ?? []).filter((other) => other !== renewal));
   }
 
   /** It has no answer. It may still be executed, late, and then make a lease shorter that was renewed since. */
   #forget(renewal: Renewal): void {
-    if (renewal.mayCut) this.#trustedMs = Math.min(this.#trustedMs, renewal.leaseMs);
+    if (renewal.mayCut) this.trustedMs = Math.min(this.trustedMs ?? Infinity, renewal.leaseMs);
     renewal.mayCut = false;
   }
 
-  #findDeadline(): void {
-    this.#deadline = this.#confirmedUntil;
-    for (const { validUntil } of this.#unanswered ?? []) this.#deadline = Math.min(this.#deadline, validUntil);
+  #setUnanswered(renewals: readonly Renewal[]): void {
+    this.#unanswered = renewals.length === 0 ? undefined : renewals;
   }
+}
+
+function isList(holders: LocalHolder | readonly LocalHolder[]): holders is readonly LocalHolder[] {
+  return Array.isArray(holders);
 }
 
 /**

@@ -245,7 +245,7 @@ export class Watchdog {
     // No time-out of its own: without an answer by then, the next renewal is due, and the deadline decides.
     storeLease.nextRenewalAt = sentAt + storeLease.leaseMs / 3;
     const leaseMs = holder.renewalMs();
-    if (storeLease.label !== holder.label || storeLease.holders.length > 1) syncLabel(storeLease, this.store);
+    if (storeLease.label !== holder.label || storeLease.hasSeveralHolders) syncLabel(storeLease, this.store);
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
     const { observation } = this;

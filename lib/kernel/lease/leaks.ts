@@ -22,17 +22,12 @@ interface Trackable {
   readonly holds: readonly Hold[];
 }
 
-interface WatchedHold {
-  readonly hold: Hold;
-  readonly callSite: string | undefined;
-}
-
 /**
  * Notices leases that can never be released, because the garbage collector has collected the object that `acquire()`
  * returned. Nothing in the library keeps that object for longer than the first look.
  */
 export class Leaks {
-  readonly #registry = new FinalizationRegistry<WatchedHold>((watched) => this.#forgotten(watched));
+  readonly #registry = new FinalizationRegistry<Hold>((hold) => this.#forgotten(hold));
   #timer: Timer | undefined;
   #originsLeft = ORIGINS_PER_LOOK;
 
@@ -95,15 +90,16 @@ export class Leaks {
   #watch(hold: Hold, handle: object): void {
     // As text, because the frames of a stack keep their objects alive.
     hold.callSite = callSiteOf(hold.origin);
-    this.#registry.register(handle, { hold, callSite: hold.callSite }, hold);
+    this.#registry.register(handle, hold, hold);
     hold.handle = hold.origin = undefined;
     hold.isWatched = true;
     hold.dropContext();
   }
 
-  #forgotten({ hold, callSite }: WatchedHold): void {
+  #forgotten(hold: Hold): void {
     hold.isWatched = false;
     if (!hold.checkHeld()) return;
+    const { callSite } = hold;
     hold.isLeaked = true;
     const isRenewed = this.onLeak === 'warn';
     const heldMs = this.clock.now() - hold.acquiredAt;

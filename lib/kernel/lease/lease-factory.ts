@@ -125,7 +125,7 @@ export class LeaseFactory {
   hold(grant: Grant, options: ResolvedLockOptions, caller?: AsyncContext): SingleLease {
     const { storeLease, waitedMs, attempts, grantedAt } = grant;
     const { observation, observers } = this.deps;
-    const hold = new Hold(storeLease, options, this.deps.clock, this.#losses, caller, grantedAt);
+    const hold = new Hold(storeLease, options, this.#losses, caller, grantedAt);
     // A fixed lease ends by itself, so a shutdown waits for it only if work runs under it (see bind).
     if (hold.renewable) this.deps.active.add(hold);
     this.deps.watchdog.watch(hold);

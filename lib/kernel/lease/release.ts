@@ -23,7 +23,8 @@ export function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
 function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
   const wasHeld = hold.end();
   const { alarms, localQueues, watchdog } = deps;
-  const heldMs = hold.endedAt - hold.acquiredAt;
+  const endedAt = hold.endedAt!;
+  const heldMs = endedAt - hold.acquiredAt;
   const released = localQueues.release(hold, () => {
     watchdog.unwatch(hold);
     conclude(hold, deps, HANDED_OVER, wasHeld, heldMs);
@@ -32,7 +33,7 @@ function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
   // Redis is at work from here on: what can wait until then costs the next holder nothing.
   watchdog.unwatch(hold);
   const again = (): Promise<boolean> => deps.orphanReleases.release(hold.storeLease);
-  const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, hold.endedAt);
+  const answer = retryUnexecuted(alarms, released, hold.attemptTimeoutMs, again, endedAt);
   return answer.then((known) => conclude(hold, deps, known, wasHeld, heldMs));
 }
 

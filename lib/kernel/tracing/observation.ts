@@ -13,7 +13,7 @@ type ObservedHolder = Parameters<LockObservers['describe']>[0] & { readonly foll
 interface ObservedHold extends ObservedHolder {
   readonly options: ObservedHolder['options'] & Pick<ResolvedLockOptions, 'followed'>;
   readonly acquiredAt: number;
-  readonly endedAt: number;
+  readonly endedAt: number | undefined;
   readonly context: AsyncContext | undefined;
   followed?: FollowedHold | undefined;
 }
@@ -94,7 +94,7 @@ export class Observation {
     const { followed } = hold;
     if (followed === undefined) return;
     hold.followed = undefined;
-    const heldMs = Math.max(0, Math.min(hold.endedAt, this.clock.now()) - hold.acquiredAt);
+    const heldMs = Math.max(0, Math.min(hold.endedAt ?? Infinity, this.clock.now()) - hold.acquiredAt);
     const end = { outcome, heldMs, error };
     if (outcome === 'lost') inContextOf(hold, followed.ended, followed, end);
     else followed.ended(end);

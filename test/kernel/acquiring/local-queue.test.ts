@@ -1,4 +1,10 @@
-import { LocalStoreLeases } from '../../../lib/kernel/acquiring/local-store-leases.js';
+import {
+  hasLease,
+  type LocalStoreLeases,
+  sharableWith,
+  withLease,
+  withoutLease,
+} from '../../../lib/kernel/acquiring/local-store-leases.js';
 import { type PendingCall, WaitingCalls } from '../../../lib/kernel/acquiring/pending-call.js';
 import type { LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import type { LockOptions, ResolvedLockOptions } from '../../../lib/kernel/api/lock-options.js';
@@ -100,13 +106,14 @@ describe('the process state of one resource', () => {
     const semaphore = { mode: 'semaphore' } as ResolvedLockOptions;
     const times = growth((count) => {
       const leases = Array.from({ length: count }, () => ({ isShared: true, mayShareWith: () => false }));
-      const held = new LocalStoreLeases();
+      let held: LocalStoreLeases;
       for (const lease of leases as unknown as StoreLease[]) {
-        held.sharableWith(semaphore);
-        held.add(lease);
+        sharableWith(held, semaphore);
+        held = withLease(held, lease);
       }
-      for (const lease of leases as unknown as StoreLease[]) if (held.has(lease)) held.delete(lease);
-      expect(held.isEmpty).toBe(true);
+      for (const lease of leases as unknown as StoreLease[])
+        if (hasLease(held, lease)) held = withoutLease(held, lease);
+      expect(held).toBeUndefined();
     });
     expect(times).toBeLessThan(6);
   }, 60_000);

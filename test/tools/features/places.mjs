@@ -97,6 +97,7 @@ export const FEATURES = {
       'features/fleet/core/findings/finding.ts': ['SeenJob', 'SEEN_RUNS'],
       'features/fleet/core/findings/findings.ts': ['SeenJob', 'jobs'],
       'features/fleet/core/findings/instance-findings.ts': ['SeenJob', 'jobs'],
+      'features/fleet/core/findings/survey.ts': ['SeenJob', 'jobs'],
       'testing/test-locks.ts': ['jobs'],
       'testing/fleet/test-instance.ts': ['jobs'],
       'testing/pass-through/bind-locks.ts': ['runSingleton'],

@@ -39,13 +39,14 @@ export function within<T>(ms: number, promise: Promise<T>): Promise<T | undefine
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-/** The original function: a test may replace it while it runs, and the code for Redis is loaded only then. */
-export const { nextTick } = process;
-
 /** Calls back after all pending callbacks of settled promises. */
 type AfterPromises = (callback: () => void) => void;
 
-const afterPromises = isReal(globalThis.setImmediate) ? globalThis.setImmediate : byMessage();
+const isUnreplaced = isReal(globalThis.setImmediate);
+const afterPromises = isUnreplaced ? globalThis.setImmediate : byMessage();
+
+/** The original function: a test may replace it while it runs, and the code for Redis is loaded only then. */
+export const nextTick: AfterPromises = isUnreplaced ? process.nextTick : afterPromises;
 
 /** Lets everything run that waits for nothing but settled promises. Fake timers of a test runner do not stop it. */
 export function settle(): Promise<void> {

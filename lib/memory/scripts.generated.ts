@@ -12,7 +12,7 @@ let clock: Value;
 let now: Value;
 function beginClock(): void {
   clock = redis.time();
-  now = clock[0] * 1000 + Math.floor(clock[1] / 1000);
+  now = clock[0] * 1000 + (clock[1] - (clock[1] % 1000)) / 1000;
 }
 
 // redis/lua/include/fence.lua
@@ -1140,7 +1140,15 @@ function tellOfEnd(lockKey?: Value, queueKey?: Value, ends?: Value): Value {
 function acquireScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
   const isFree = ARGV[6] === undefined && redis.exists(KEYS[0], KEYS[1]) === 0;
-  if (isFree && ARGV[1] === 'exclusive') {
+  let askedMode: Value = ARGV[3] ?? '';
+  let labelText: Value = ARGV[5];
+  if (askedMode === '') {
+    askedMode = 'exclusive';
+  }
+  if (labelText === '') {
+    labelText = undefined;
+  }
+  if (isFree && askedMode === 'exclusive') {
     let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
     if (typeof tick === 'object') {
       if (/integer/.test(tick.err) || /overflow/.test(tick.err)) {
@@ -1157,27 +1165,27 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
       redis.set(KEYS[2], lua.formatInteger(tick));
     }
     const token = tick * 32;
-    const text = `${ARGV[0]} ${lua.formatInteger(token)} ${ARGV[2]}`;
-    redis.set(KEYS[0], ARGV[5] !== undefined ? `${text} ${ARGV[5]}` : text, 'PX', ARGV[2]);
+    const text = `${ARGV[0]} ${lua.formatInteger(token)} ${ARGV[1]}`;
+    redis.set(KEYS[0], labelText !== undefined ? `${text} ${labelText}` : text, 'PX', ARGV[1]);
     return token;
   }
 
   beginQueue();
 
   if (isFree) {
-    return take(KEYS[0], KEYS[2], undefined, ARGV[0], parseRequest(ARGV[1], ARGV[2], ARGV[5]), ARGV[2])[0];
+    return take(KEYS[0], KEYS[2], undefined, ARGV[0], parseRequest(askedMode, ARGV[1], labelText), ARGV[1])[0];
   }
-  const label: Value = ARGV[5] !== '' && ARGV[5] !== undefined ? ARGV[5] : undefined;
+  const limit = lua.number(ARGV[4] ?? '') ?? 10000;
   return acquireLock(
     KEYS[0],
     KEYS[1],
     KEYS[2],
     ARGV[0],
+    askedMode,
     ARGV[1],
     ARGV[2],
-    ARGV[3],
-    ARGV[4],
-    label,
+    limit,
+    labelText,
     KEYS[3],
     ARGV[6],
   )[0];
@@ -2570,7 +2578,16 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
   beginClock();
   beginQueue();
 
-  const text: Value = ARGV[2] === 'exclusive' && ARGV[4] !== '' && lua.tried(() => redis.get(KEYS[0]));
+  let askedMode: Value = ARGV[4] ?? '';
+  const limit = lua.number(ARGV[5] ?? '') ?? 10000;
+  let labelText: Value = ARGV[6];
+  if (askedMode === '') {
+    askedMode = 'exclusive';
+  }
+  if (labelText === '') {
+    labelText = undefined;
+  }
+  const text: Value = askedMode === 'exclusive' && ARGV[3] !== '' && lua.tried(() => redis.get(KEYS[0]));
   const isOwners = typeof text === 'string' && text.slice(0, ARGV[0].length + 1) === `${ARGV[0]} `;
   let isFreed: Value = false;
   if (isOwners && ARGV[1].slice(-1) !== '!' && lua.tried(() => redis.zscore(KEYS[1], ARGV[1])) === undefined) {
@@ -2656,15 +2673,15 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
           seen = `${lock.mode.slice(0, 9)} ${count} ${now}\n${named.join('\n')}`;
         }
       }
-      const asked: Value = ARGV[6] !== undefined ? `${ARGV[3]} ${ARGV[6]}` : ARGV[3];
+      const asked: Value = labelText !== undefined ? `${ARGV[2]} ${labelText}` : ARGV[2];
       const [place, soonestMs]: Value = joinQueue(
         KEYS[1],
         undefined,
         ARGV[1],
+        askedMode,
         ARGV[2],
         ARGV[3],
-        ARGV[4],
-        lua.number(ARGV[5]),
+        limit,
         asked,
       );
       return [1, lua.is(place) ? ['queued', ttl, seen, place, soonestMs] : ['full', ttl, seen]];
@@ -2679,7 +2696,6 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
   if (!isFreed) {
     [released, isKnown, lock] = releaseLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0]);
   }
-  const label: Value = ARGV[6] !== '' && ARGV[6] !== undefined ? ARGV[6] : undefined;
   return [
     released,
     ...acquireLock(
@@ -2687,11 +2703,11 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
       KEYS[1],
       KEYS[2],
       ARGV[1],
+      askedMode,
       ARGV[2],
       ARGV[3],
-      ARGV[4],
-      ARGV[5],
-      label,
+      limit,
+      labelText,
       KEYS[3],
       ARGV[7],
       isKnown,

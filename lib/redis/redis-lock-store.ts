@@ -17,7 +17,8 @@ import type { ServerConnection } from './connection/server-connection.js';
 import { type Eviction, readEviction } from './health/eviction.js';
 import { OLD_CREDENTIALS, problemOf, problemsOfEviction, problemsOfRights } from './health/health-problems.js';
 
-const NONCE_BYTES = 6;
+/** Tells clients apart whose instances have one name. It is part of each owner id, and so of nearly every command. */
+const NONCE_BYTES = 3;
 
 interface RedisLockStoreOptions extends ConnectionSettings {
   readonly keyPrefix: string;

@@ -52,6 +52,9 @@ import {
 /** No owner: a release that only continues to grant. */
 const NO_OWNER = '';
 
+/** What acquire and rotate take for the largest number of waiters if it is left out. */
+const USUAL_MAX_WAITERS = 10_000;
+
 /** Locks as the scripts keep them. Each step is one script. */
 export abstract class ScriptLockStore implements LockStore, ScriptHost {
   abstract readonly hearing: MessageHealth;
@@ -103,8 +106,8 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   acquire(owner: LockOwner, leaseMs: number, queueing?: Queueing): Promise<AcquireReply> {
     const { resource, id } = owner;
     const keys = this.#lockKeys(resource);
-    const args = [id, requestOf(owner), leaseMs, queueing ? stamp(queueing) : '', queueing?.maxWaiters ?? 0];
-    pushLabelAndAge(owner, queueing, keys, args);
+    const args = [id, leaseMs, queueing ? stamp(queueing) : ''];
+    pushUnusual(owner, queueing, keys, args);
     return this.run(ACQUIRE, keys, args, this.#readAcquired);
   }
 
@@ -115,8 +118,8 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
 
   async rotate(leaving: LockOwner, next: LockOwner, leaseMs: number, queueing: Queueing): Promise<RotateReply> {
     const keys = this.#lockKeys(next.resource);
-    const args = [leaving.id, next.id, requestOf(next), leaseMs, stamp(queueing), queueing.maxWaiters];
-    pushLabelAndAge(next, queueing, keys, args);
+    const args = [leaving.id, next.id, leaseMs, stamp(queueing)];
+    pushUnusual(next, queueing, keys, args);
     try {
       return await this.run(ROTATE, keys, args, this.#readRotated);
     } catch (error) {
@@ -232,17 +235,24 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
 
 /**
  * Adds the parts that only some calls have: the last arguments of acquire and rotate, and the key that belongs to them.
+ * Those after the last one that differs from the default are left out, because their bytes cost every call.
  */
-function pushLabelAndAge(
-  { label }: LockOwner,
+function pushUnusual(
+  owner: LockOwner,
   queueing: Queueing | undefined,
   keys: string[],
   args: (string | number)[],
 ): void {
-  const age = queueing?.age;
-  if (label !== undefined) args.push(label);
-  if (age === undefined) return;
-  if (label === undefined) args.push('');
-  args.push(`${age.ageMs} ${age.ttlMs}`);
-  keys.push(newestOf(keys[0]!));
+  const { maxWaiters = USUAL_MAX_WAITERS, age } = queueing ?? {};
+  const { label = '' } = owner;
+  const request = requestOf(owner);
+  if (age !== undefined) keys.push(newestOf(keys[0]!));
+  const unusual = [
+    request === 'exclusive' ? '' : request,
+    maxWaiters === USUAL_MAX_WAITERS ? '' : maxWaiters,
+    label,
+    age === undefined ? '' : `${age.ageMs} ${age.ttlMs}`,
+  ];
+  while (unusual.at(-1) === '') unusual.pop();
+  args.push(...unusual);
 }

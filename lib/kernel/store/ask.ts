@@ -159,12 +159,15 @@ function timedOut(timeoutMs: number): { outcome: 'timeout'; error: LockStoreErro
   };
 }
 
+/** 96 bits cannot be guessed, not even from the seals of messages, and each owner id is sent with every command. */
+const SECRET_BYTES = 12;
+
 /**
  * A new owner id. It begins with the client: operators see which process holds the lock, and grants reach it. The rest
  * is secret: a process that knows the whole id can renew and release the lock.
  */
 export function createOwnerId(clientId: string, random: Random): string {
-  return `${clientId}/${random.id()}`;
+  return `${clientId}/${random.id(SECRET_BYTES)}`;
 }
 
 export function createOwner(

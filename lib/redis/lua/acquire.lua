@@ -6,14 +6,15 @@
 --        2  queue
 --        3  fence
 --        4  the newest call: "began owner", when it began, in Redis's time in milliseconds. Only with ARGV 7
--- ARGV   1  owner
---        2  mode: exclusive, reentrant, read, write or semaphore:count:total:resized
---        3  lease in milliseconds
---        4  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
---        5  the largest number of waiters the caller accepts
---        6  its label, if any: JSON that begins with a brace
+-- ARGV   Those at the end may be left out: each costs bytes, and Redis a string.
+--        1  owner
+--        2  lease in milliseconds
+--        3  when the command is sent, a whole number on the sender's clock; '' to leave the queue alone
+--        4  mode: exclusive, reentrant, read, write or semaphore:count:total:resized; '' for exclusive
+--        5  the largest number of waiters the caller accepts; '' for 10,000
+--        6  its label, if any: JSON that begins with a brace; or ''
 --        7  of a call that ends older ones: "age keep", how long ago it began, and for how long the next ones are compared with
---           it, in milliseconds. The label is then '' without one
+--           it, in milliseconds
 -- Reply  the fencing token: granted. Also when this owner holds the lock already, because the command was sent
 --          again; its lease restarts
 --        { 'busy' | 'queued' | 'full', TTL, holders }: not granted; TTL of the holder in milliseconds, and the holders
@@ -28,17 +29,20 @@
 
 -- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
 local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
-if isFree and ARGV[2] == 'exclusive' then
+local askedMode, labelText = ARGV[4] or '', ARGV[6]
+if askedMode == '' then askedMode = 'exclusive' end
+if labelText == '' then labelText = nil end
+if isFree and askedMode == 'exclusive' then
 
   -- @inline mint fenceKey=KEYS[3]
-  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[3]
-  redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
+  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[2]
+  redis.call('SET', KEYS[1], labelText and text .. ' ' .. labelText or text, 'PX', ARGV[2])
   return token
 end
 
 -- @include granting
 -- @include acquiring
 
-if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[3], ARGV[6]), ARGV[3])) end
-local label = ARGV[6] ~= '' and ARGV[6] or nil
-return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], label, KEYS[4], ARGV[7])
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(askedMode, ARGV[2], labelText), ARGV[2])) end
+local limit = tonumber(ARGV[5] or '') or 10000
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], askedMode, ARGV[2], ARGV[3], limit, labelText, KEYS[4], ARGV[7])

@@ -5,12 +5,13 @@
 --        2  queue
 --        3  fence
 --        4  the newest call, as for acquire
--- ARGV   1  owner
+-- ARGV   Those at the end may be left out, as for acquire.
+--        1  owner
 --        2  owner id of the next waiter
---        3  its mode, as for acquire
---        4  its lease in milliseconds
---        5  when the command is sent, as for acquire
---        6  the largest number of waiters the caller accepts
+--        3  its lease in milliseconds
+--        4  when the command is sent, as for acquire
+--        5  its mode, as for acquire
+--        6  the largest number of waiters the caller accepts, as for acquire
 --        7  its label, as for acquire
 --        8  how long ago it began, as for acquire
 -- Reply  { reply of release, reply of acquire }
@@ -18,9 +19,13 @@
 -- @include clock
 -- @include joining
 
+local askedMode, limit, labelText = ARGV[5] or '', tonumber(ARGV[6] or '') or 10000, ARGV[7]
+if askedMode == '' then askedMode = 'exclusive' end
+if labelText == '' then labelText = nil end
+
 -- The lock is the owner's, the first waiter is as nearly always, and the next waiter asks for the first time, for the
 -- lock alone. What acquireLock does then, written out: each function of the includes below costs what a command costs.
-local text = ARGV[3] == 'exclusive' and ARGV[5] ~= '' and redis.pcall('GET', KEYS[1])
+local text = askedMode == 'exclusive' and ARGV[4] ~= '' and redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 local isFreed = false
 -- One that ends older calls tells them as well: see acquiring.lua.
@@ -29,8 +34,8 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
   if isPassed then
     local lock, ttl = { owner = waiter, token = tokenText, mode = 'exclusive', about = about }, leaseMs
     -- @inline seen-holders lockKey=KEYS[1]
-    local asked = ARGV[7] and ARGV[4] .. ' ' .. ARGV[7] or ARGV[4]
-    local place, soonestMs = joinQueue(KEYS[2], nil, ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), asked)
+    local asked = labelText and ARGV[3] .. ' ' .. labelText or ARGV[3]
+    local place, soonestMs = joinQueue(KEYS[2], nil, ARGV[2], askedMode, ARGV[3], ARGV[4], limit, asked)
     return { 1, place and { 'queued', ttl, seen, place, soonestMs } or { 'full', ttl, seen } }
   end
   isFreed = isPassed == false
@@ -44,8 +49,7 @@ end
 isPassedOn = true
 local released, isKnown, lock = 1, false, nil
 if not isFreed then released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) end
-local label = ARGV[7] ~= '' and ARGV[7] or nil
 return {
   released,
-  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], label, KEYS[4], ARGV[8], isKnown, lock),
+  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], askedMode, ARGV[3], ARGV[4], limit, labelText, KEYS[4], ARGV[8], isKnown, lock),
 }

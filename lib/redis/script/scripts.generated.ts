@@ -3,14 +3,17 @@
 // redis/lua/include/clock.lua
 const clock = `
 local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = clock[1] * 1000 + (clock[2] - clock[2] % 1000) / 1000
 `;
 
 // redis/lua/acquire.lua
 const acquireScript = `
 -- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
 local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
-if isFree and ARGV[2] == 'exclusive' then
+local askedMode, labelText = ARGV[4] or '', ARGV[6]
+if askedMode == '' then askedMode = 'exclusive' end
+if labelText == '' then labelText = nil end
+if isFree and askedMode == 'exclusive' then
 
   -- One command nearly always: the floor has to be set only once in a millisecond.
   local tick = redis.pcall('INCR', KEYS[3])
@@ -28,8 +31,8 @@ if isFree and ARGV[2] == 'exclusive' then
     redis.call('SET', KEYS[3], string.format('%.0f', tick))
   end
   local token = tick * 32
-  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[3]
-  redis.call('SET', KEYS[1], ARGV[6] and text .. ' ' .. ARGV[6] or text, 'PX', ARGV[3])
+  local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[2]
+  redis.call('SET', KEYS[1], labelText and text .. ' ' .. labelText or text, 'PX', ARGV[2])
   return token
 end
 `;
@@ -731,9 +734,9 @@ end
 
 // redis/lua/acquire.lua
 const acquireScript2 = `
-if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(ARGV[2], ARGV[3], ARGV[6]), ARGV[3])) end
-local label = ARGV[6] ~= '' and ARGV[6] or nil
-return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], label, KEYS[4], ARGV[7])
+if isFree then return (take(KEYS[1], KEYS[3], nil, ARGV[1], parseRequest(askedMode, ARGV[2], labelText), ARGV[2])) end
+local limit = tonumber(ARGV[5] or '') or 10000
+return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], askedMode, ARGV[2], ARGV[3], limit, labelText, KEYS[4], ARGV[7])
 `;
 
 // redis/lua/answer-roll.lua
@@ -2089,9 +2092,13 @@ return 1
 
 // redis/lua/rotate.lua
 const rotateScript = `
+local askedMode, limit, labelText = ARGV[5] or '', tonumber(ARGV[6] or '') or 10000, ARGV[7]
+if askedMode == '' then askedMode = 'exclusive' end
+if labelText == '' then labelText = nil end
+
 -- The lock is the owner's, the first waiter is as nearly always, and the next waiter asks for the first time, for the
 -- lock alone. What acquireLock does then, written out: each function of the includes below costs what a command costs.
-local text = ARGV[3] == 'exclusive' and ARGV[5] ~= '' and redis.pcall('GET', KEYS[1])
+local text = askedMode == 'exclusive' and ARGV[4] ~= '' and redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 local isFreed = false
 -- One that ends older calls tells them as well: see acquiring.lua.
@@ -2164,8 +2171,8 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
         seen = string.sub(lock.mode, 1, 9) .. ' ' .. count .. ' ' .. now .. '\\n' .. table.concat(named, '\\n')
       end
     end
-    local asked = ARGV[7] and ARGV[4] .. ' ' .. ARGV[7] or ARGV[4]
-    local place, soonestMs = joinQueue(KEYS[2], nil, ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), asked)
+    local asked = labelText and ARGV[3] .. ' ' .. labelText or ARGV[3]
+    local place, soonestMs = joinQueue(KEYS[2], nil, ARGV[2], askedMode, ARGV[3], ARGV[4], limit, asked)
     return { 1, place and { 'queued', ttl, seen, place, soonestMs } or { 'full', ttl, seen } }
   end
   isFreed = isPassed == false
@@ -2178,10 +2185,9 @@ const rotateScript2 = `
 isPassedOn = true
 local released, isKnown, lock = 1, false, nil
 if not isFreed then released, isKnown, lock = releaseLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1]) end
-local label = ARGV[7] ~= '' and ARGV[7] or nil
 return {
   released,
-  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], label, KEYS[4], ARGV[8], isKnown, lock),
+  acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[2], askedMode, ARGV[3], ARGV[4], limit, labelText, KEYS[4], ARGV[8], isKnown, lock),
 }
 `;
 

@@ -2,4 +2,4 @@
 -- because it moves on while the script runs.
 
 local clock = redis.call('TIME')
-local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local now = clock[1] * 1000 + (clock[2] - clock[2] % 1000) / 1000

@@ -132,14 +132,14 @@ export class HostileKeys {
     const mode = this.any(this.modes);
     switch (name) {
       case 'ACQUIRE':
-        return [lock, [owner, mode, lease, this.any(['', 5]), this.any([1, 100]), ...label]];
+        return [lock, [owner, lease, this.any(['', 5]), this.any([mode, '']), this.any([1, 100, '']), ...label]];
       case 'KEEP':
         return [
           [LOCK, QUEUE, LOCK, QUEUE],
           [5, owner, lease, this.any([1, 2]), other, lease, this.any([1, 2])],
         ];
       case 'ROTATE':
-        return [lock, [owner, other, mode, lease, 5, 100, ...label]];
+        return [lock, [owner, other, lease, 5, mode, this.any([100, '']), ...label]];
       case 'RELEASE':
         return [lock, [this.any([owner, owner, ''])]];
       case 'RETAIN':

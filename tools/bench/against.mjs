@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Bench } from './bench.mjs';
-import { BEFORE, contestant, FIXED_BASE, OURS } from './contestants/index.mjs';
+import { BEFORE, CALLS, contestant, eachCallOf, FIXED_BASE, OURS } from './contestants/index.mjs';
 import { FASTEST_COMMIT } from './fastest-commit.mjs';
 import { spread } from './measure/statistics.mjs';
 import { WorkerProcess } from './processes/worker-process.mjs';
@@ -29,15 +29,17 @@ export async function compareWith(commit, options) {
   const isFixed = sha === FASTEST_COMMIT;
   process.env.BENCH_BEFORE = buildOf(sha);
   if (!isFixed) process.env.BENCH_FIXED = buildOf(shaOf(FASTEST_COMMIT));
-  const others = isFixed ? BEFORE : [...BEFORE, FIXED_BASE];
-  const bench = new Bench({ ...options, everyone: [contestant(OURS), ...others] });
+  const others = [...eachCallOf(BEFORE[0]), BEFORE[1], ...(isFixed ? [] : eachCallOf(FIXED_BASE))];
+  const bench = new Bench({ ...options, everyone: [...eachCallOf(contestant(OURS)), ...others] });
   const rows = [
     ['', '', 'this tree', 'of the commit', 'the commit of itself', ...(isFixed ? [] : ['of the fixed base'])],
   ];
   for (const scenario of SCENARIOS.filter(({ name }) => options.scenarios.includes(name))) {
     bench.say(`${scenario.name} ...`);
     const { rounds } = await scenario.run(bench);
-    for (const metric of scenario.compare) rows.push(comparison(scenario, metric, rounds));
+    for (const metric of scenario.compare) {
+      for (const { call } of [{}, ...CALLS]) rows.push(comparison(scenario, metric, rounds, call));
+    }
   }
   await bench.fleets.dropAll();
   bench.say('counts ...');
@@ -54,19 +56,24 @@ export async function compareWith(commit, options) {
 /**
  * Returns one row: ratios within a round, in which all had the same machine. The last ratio only if the fixed base took
  * part.
+ *
+ * @param {string} [call] one of CALLS; acquire with options without it
  */
-export function comparison(scenario, metric, rounds) {
+export function comparison(scenario, metric, rounds, call) {
+  const of = (name) => (call ? `${name}:${call}` : name);
   const { label, digits } = scenario.metrics.find(({ id }) => id === metric);
-  const ratio = (name, of) =>
-    spread(rounds.map(({ values }) => values[name]?.[metric] / values[of]?.[metric]).filter(Number.isFinite));
-  const own = spread(rounds.map(({ values }) => values[OURS]?.[metric]).filter(Number.isFinite));
+  const ratio = (one, other) => {
+    const ratios = rounds.map(({ values }) => values[one]?.[metric] / values[other]?.[metric]).filter(Number.isFinite);
+    return ratios.length === 0 ? '-' : formatSpread(spread(ratios), 3);
+  };
+  const own = spread(rounds.map(({ values }) => values[of(OURS)]?.[metric]).filter(Number.isFinite));
   return [
     scenario.name,
-    label,
+    call ? `  ${CALLS.find((one) => one.call === call).label}` : label,
     formatNumber(own.median, digits),
-    formatSpread(ratio(OURS, FIRST), 3),
-    formatSpread(ratio(AGAIN, FIRST), 3),
-    ...(rounds.some(({ values }) => values[FIXED]) ? [formatSpread(ratio(OURS, FIXED), 3)] : []),
+    ratio(of(OURS), of(FIRST)),
+    call ? '-' : ratio(AGAIN, FIRST),
+    ...(rounds.some(({ values }) => values[FIXED]) ? [ratio(of(OURS), of(FIXED))] : []),
   ];
 }
 
@@ -76,7 +83,7 @@ export function comparison(scenario, metric, rounds) {
  */
 async function countsOfEach(bench) {
   const counted = {};
-  for (const { name } of bench.everyone) {
+  for (const { name } of bench.everyone.filter((one) => !one.name.includes(':'))) {
     const execArgv = ['--expose-gc', '--max-semi-space-size=256', '--min-semi-space-size=256'];
     const worker = new WorkerProcess({ contestant: name, url: bench.url, execArgv });
     try {

@@ -1,10 +1,10 @@
 // The common part of scenarios: worker processes, rounds in which all contestants take turns, and failures.
-import { contestants, OURS } from './contestants/index.mjs';
+import { CALLS, contestants, OURS } from './contestants/index.mjs';
 import { rotated } from './measure/statistics.mjs';
 import { Fleets } from './processes/fleets.mjs';
 
 /** The contestants of a smoke run: enough to run everything once. */
-const SMOKE = ['ping', 'raw', 'raw-fenced', OURS, 'redis-semaphore'];
+const SMOKE = ['ping', 'raw', 'raw-fenced', OURS, ...CALLS.map(({ call }) => `${OURS}:${call}`), 'redis-semaphore'];
 
 /** The lock let two in at once. */
 export class ExclusionBroken extends Error {
@@ -39,7 +39,7 @@ export class Bench {
     return this.quick ? quick : usual;
   }
 
-  /** @param {...('ours' | 'variant' | 'peer' | 'baseline')} kinds */
+  /** @param {...('ours' | 'call' | 'variant' | 'peer' | 'baseline')} kinds */
   contestants(...kinds) {
     if (this.everyone) return this.everyone;
     return contestants(...kinds).filter(({ name }) => !this.quick || SMOKE.includes(name));
@@ -76,7 +76,7 @@ export class Bench {
       return await measure();
     } catch (error) {
       const failed = error.message.split('\n')[0];
-      if (fleet === OURS) this.failures.push(`${scenario}: ${error.message}`);
+      if (fleet.split(':')[0] === OURS) this.failures.push(`${scenario}: ${error.message}`);
       this.say(`  ${label}: ${error.message}`);
       await this.fleets.drop(fleet);
       return { failed };

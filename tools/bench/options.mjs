@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 
-export const USAGE = `npm run bench                        everything (about 40 minutes)
+export const USAGE = `npm run bench                        everything (about 45 minutes)
 npm run bench -- --quick             a smoke run of everything
 npm run bench -- --scenario <name>   only this one, or this group (may be repeated)
 npm run bench -- --against <commit>  this tree beside an earlier commit, that one beside itself, and this tree beside the
-                                     fixed base of tools/bench/fastest-commit.mjs (9 minutes)
-npm run bench -- --against fixed     this tree beside the fixed base alone (7 minutes)
+                                     fixed base of tools/bench/fastest-commit.mjs (20 minutes)
+npm run bench -- --against fixed     this tree beside the fixed base alone (15 minutes)
 npm run bench -- --write-docs        what docs/operations/benchmarks.md shows, and writes it there
   --rounds <n>     rounds of each scenario (default 5; 1 with --quick; 15 with --against)
 `;

@@ -27,7 +27,8 @@ export async function contend(bench, one, { scenario, ms, processes, callers, tu
   const broken = overlaps(results);
   const stuck = sum(results.map((result) => result.stuck));
   if (stuck > 0 && !isTrial) {
-    if (one.kind === 'ours') bench.failures.push(`${scenario}: ${stuck} callers had no lease after everyone else had`);
+    if (one.kind === 'ours' || one.kind === 'call')
+      bench.failures.push(`${scenario}: ${stuck} callers had no lease after everyone else had`);
     await bench.fleets.drop(one.fleet ?? one.name); // they still wait, and would disturb what comes next
   }
   if (broken > 0)
@@ -39,6 +40,7 @@ function summary(results, { startNs, ms, callers, stuck }) {
   const endNs = startNs + ms * 1e6;
   const counts = results.map(({ left }) => left.filter((at) => at <= endNs).length);
   const leases = sum(counts);
+  const cpuUs = (sum(results.map(({ cpuMs }) => cpuMs)) * 1000) / sum(results.map(({ left }) => left.length));
   const waits = concat(results.map(({ waitsMs }) => waitsMs));
   const lengths = concat(results.map(({ entered, left }) => left.map((at, index) => (at - entered[index]) / 1e6)));
   const sectionMs = lengths.length === 0 ? Number.NaN : lengths.reduce((a, b) => a + b, 0) / lengths.length;
@@ -47,6 +49,7 @@ function summary(results, { startNs, ms, callers, stuck }) {
   const fairShareMs = (callers * 1000) / leasesPerSecond;
   return {
     leasesPerSecond,
+    cpuUs,
     longestWaitMs,
     waitP50Ms: quantile(waits, 0.5),
     waitP99Ms: quantile(waits, 0.99),

@@ -14,6 +14,9 @@ export async function redisUsage(redis) {
     cpuMs: (read('used_cpu_user') + read('used_cpu_sys')) * 1000,
     received: read('total_net_input_bytes'),
     sent: read('total_net_output_bytes'),
+    usec: Object.fromEntries(
+      [...text.matchAll(/^cmdstat_([^:]+):calls=\d+,usec=(\d+)/gm)].map(([, name, usec]) => [name, Number(usec)]),
+    ),
     scripts: calls('evalsha'),
     published: calls('publish'),
     connections: read('connected_clients'),
@@ -45,6 +48,7 @@ export function usageBetween(before, after) {
     cpuMs: of('cpuMs'),
     received: of('received'),
     sent: of('sent') - before.answerBytes,
+    usec: Object.fromEntries(Object.entries(after.usec).map(([name, usec]) => [name, usec - (before.usec[name] ?? 0)])),
     scripts: of('scripts'),
     published: of('published'),
     connections: of('connections'),

@@ -1,7 +1,8 @@
 // A process that works for one contestant: does the tasks it is sent, and ends with the process that forked it.
-//   node worker.mjs <contestant> <redis url>
+//   node worker.mjs <contestant>[:<call>] <redis url>
 const [, , contestant, url] = process.argv;
-const { connect } = await import(`../contestants/${contestant}.mjs`);
+const [file, call] = contestant.split(':');
+const { connect } = await import(`../contestants/${file}.mjs`);
 const clients = new Map();
 
 /** The context of tasks: a way to connect, and a place for results that a later task needs. */
@@ -11,7 +12,7 @@ const world = {
   /** One client for each setting, made when it is first asked for. */
   client(tuning = {}) {
     const key = JSON.stringify(tuning);
-    if (!clients.has(key)) clients.set(key, connect(url, tuning));
+    if (!clients.has(key)) clients.set(key, connect(url, call ? { ...tuning, call } : tuning));
     return clients.get(key);
   },
 };

@@ -11,10 +11,11 @@ export const waitMetrics = [
   { id: 'longestWaitMs', label: 'longest wait, ms', digits: 0 },
   { id: 'waitP50Ms', label: 'wait p50, ms', digits: 1 },
   { id: 'waitP99Ms', label: 'wait p99, ms', digits: 1 },
+  { id: 'cpuUs', label: 'client CPU for a lease, µs', digits: 1 },
 ];
 
 /** @param {object} work what the callers do: see tasks/contend.mjs */
-export async function runContended(bench, scenario, work, everyone = bench.contestants('ours', 'peer')) {
+export async function runContended(bench, scenario, work, everyone = bench.contestants('ours', 'call', 'peer')) {
   const run = (one, ms, tuning, isTrial = false) =>
     contend(bench, one, { scenario, ms, ...work, processes: PROCESSES, callers: CALLERS, tuning, isTrial });
   const tried = {};

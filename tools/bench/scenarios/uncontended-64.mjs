@@ -6,7 +6,7 @@ export const scenario = {
   title: 'Free locks, 64 callers at once',
   how: 'As above, with 64 callers in one process that never meet. The process is the limit here, not the round trip.',
   metrics: throughputMetrics,
-  compare: ['leasesPerSecond'],
+  compare: ['leasesPerSecond', 'cpuUs'],
   targets: [
     { text: 'leases/s, of the raw pair', of: toContestant('raw', 'leasesPerSecond'), atLeast: 0.9 },
     {

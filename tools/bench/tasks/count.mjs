@@ -1,13 +1,14 @@
 // Counts the cost of one free lock. Needs --expose-gc, and a young generation that holds it all.
 import { Redis } from 'ioredis';
+import { lockedBy } from './locked.mjs';
 
 const WARM_UP = 2_000;
 
 /** @returns {Promise<Record<string, number>>} for each lease; alone on its Redis */
 export async function run(world, { leases, resource }) {
-  const { acquire, release } = await world.client();
+  const locked = lockedBy(await world.client());
   const some = async (count) => {
-    for (let index = 0; index < count; index++) await release(await acquire(resource));
+    for (let index = 0; index < count; index++) await locked(resource, () => {});
   };
   const redis = new Redis(world.url);
   await some(WARM_UP);

@@ -185,9 +185,14 @@ export class LeaseFactory {
     } catch (error) {
       throw lease.errorOfWork(error);
     } finally {
-      // A failed release never replaces the result or error of the work. Observers get it.
-      const ended = transaction ? transaction.keep(lease) : lease[Symbol.asyncDispose]();
-      if (ended !== OVER) await ended;
+      const ended = transaction ? transaction.keep(lease) : lease.end();
+      if (ended !== OVER) {
+        try {
+          await ended;
+        } catch {
+          // A failed release never replaces the result or error of the work. Observers get it.
+        }
+      }
     }
   }
 

@@ -78,11 +78,14 @@ function sendWithText(client: Redis, call: SentScript): Promise<unknown> {
   return client.sendCommand(new ScriptCommand('eval', call)) as Promise<unknown>;
 }
 
+/** By the size of a text. To write a number takes as long as the rest of a short text. */
+const BEGIN_OF_BULK = Array.from({ length: 128 }, (_, size) => `$${size}\r\n`);
+
 /** @param sizeOf how many bytes a text has */
 function encoded(name: string, { script, keys, args }: SentScript, sizeOf: (text: string) => number): string {
-  const bulk = (text: string): string => `$${sizeOf(text)}\r\n${text}\r\n`;
+  const bulk = (text: string): string => `${BEGIN_OF_BULK[sizeOf(text)] ?? `$${sizeOf(text)}\r\n`}${text}\r\n`;
   if (script.sentAs) return `*${keys.length + 1}\r\n${[name, ...keys].map(bulk).join('')}`;
-  const begin = name === 'evalsha' ? `$7\r\nevalsha\r\n$40\r\n${script.sha}\r\n` : `$4\r\neval\r\n${bulk(script.lua)}`;
+  const begin = name === 'evalsha' ? script.bySha : `$4\r\neval\r\n${bulk(script.lua)}`;
   let text = `*${keys.length + args.length + 3}\r\n${begin}${bulk(String(keys.length))}`;
   for (const key of keys) text += bulk(key);
   for (const arg of args) text += bulk(String(arg));

@@ -10,6 +10,8 @@ export interface Script {
   readonly lua: string;
   /** The SHA-1 of its text, which EVALSHA takes. */
   readonly sha: string;
+  /** EVALSHA and the hash, encoded: the same in each command that runs it. */
+  readonly bySha: string;
   /** `true` if it mints fencing tokens, and so may grant locks. Its third key is the fence. */
   readonly mayGrant: boolean;
   /** Grants only what it frees. With one more argument, it grants nothing. */
@@ -72,5 +74,6 @@ export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFl
 
 /** A script that is not in lua/. */
 export function scriptOf(name: string, lua: string): Script {
-  return { name, lua, sha: createHash('sha1').update(lua).digest('hex'), mayGrant: MINTS.test(lua) };
+  const sha = createHash('sha1').update(lua).digest('hex');
+  return { name, lua, sha, bySha: `$7\r\nevalsha\r\n$40\r\n${sha}\r\n`, mayGrant: MINTS.test(lua) };
 }

@@ -1,9 +1,7 @@
 import { jest } from '@jest/globals';
 import type { Command, Redis } from 'ioredis';
 import { ASKING, ScriptRunner } from '../../../lib/redis/script/script-runner.js';
-import type { ScriptCall, ScriptSender } from '../../../lib/redis/script/script.js';
-
-const SHA = 'a'.repeat(40);
+import { type ScriptCall, scriptOf, type ScriptSender } from '../../../lib/redis/script/script.js';
 
 interface Texts {
   lua?: string;
@@ -22,7 +20,7 @@ function written(sender: ScriptSender, { lua = 'return 1', keys = [], args = [] 
       return command.promise;
     },
   } as unknown as Redis;
-  const call = { script: { sha: SHA, lua }, keys, args, read: (reply: unknown) => reply };
+  const call = { script: scriptOf('test', lua), keys, args, read: (reply: unknown) => reply };
   void sender.send(client, call as unknown as ScriptCall<unknown>, (error) => Promise.reject(error as Error));
   expect(sent).toHaveLength(1);
   return sent[0]!.toWritable(undefined as never) as string;
@@ -66,7 +64,11 @@ describe('a command of a script, encoded for the wire', () => {
   it.each(TEXTS)('has the bytes of each part before it: %s', (_, texts) => {
     const { keys = [], args = [] } = texts;
     const expected = [String(keys.length), ...keys, ...args].map(wellFormed);
-    expect(parts(written(new ScriptRunner(), texts))).toEqual(['evalsha', SHA, ...expected]);
+    expect(parts(written(new ScriptRunner(), texts))).toEqual([
+      'evalsha',
+      scriptOf('test', 'return 1').sha,
+      ...expected,
+    ]);
     expect(parts(written(ASKING, texts))).toEqual(['eval', 'return 1', ...expected]);
   });
 

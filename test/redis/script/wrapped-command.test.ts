@@ -1,9 +1,9 @@
 import type { Command, Redis } from 'ioredis';
 import { ASKING } from '../../../lib/redis/script/script-runner.js';
-import type { ScriptCall } from '../../../lib/redis/script/script.js';
+import { type ScriptCall, scriptOf } from '../../../lib/redis/script/script.js';
 
 const call = {
-  script: { sha: 'a'.repeat(40), lua: 'return 1' },
+  script: scriptOf('test', 'return 1'),
   keys: ['lock:{stock}'],
   args: ['shop/1/secret'],
   read: (reply: unknown) => reply,

@@ -37,7 +37,7 @@ export { maskLockErrors } from './nest/handlers/mask-lock-errors.js';
 
 // Locks and leases
 export type { Holder, LockLabel } from './kernel/api/holder.js';
-export type { LockMode, LockOptions } from './kernel/api/lock-options.js';
+export type { LockMode, LockOptions, PlaceInLine } from './kernel/api/lock-options.js';
 export type { Lease, TryUsingResult } from './kernel/api/lease.js';
 export { key, type ResourceNames } from './kernel/api/resource.js';
 export { mergeSignals } from './kernel/util/signals.js';

@@ -70,7 +70,7 @@ const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
 const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>";
 
-const LOCK_DECORATORS = "Omit<LockDecoratorOptions, Exclude<keyof LockOptions, 'onBusy'>>";
+const LOCK_DECORATORS = "Omit<LockDecoratorOptions, Exclude<keyof LockOptions, 'onBusy' | 'label' | 'onWait'>>";
 const ONCE = "Omit<OnceDecoratorOptions, Exclude<keyof LockOptions, 'waitMs'>>";
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
 const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";

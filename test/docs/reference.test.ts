@@ -84,7 +84,7 @@ describe('the generated reference', () => {
       elected: `${ofLeadership} fencingToken`,
       demoted: `${ofLeadership} fencingToken reason ledMs`,
       campaignFailed: `${ofLeadership} error`,
-      callbackFailed: `${ofLeadership} callback error`,
+      callbackFailed: 'service group resource leadership callback error',
       forceReleased: 'service group resource fencingToken holder label by reason',
       jobCommand: 'service group job command by reason until',
       draining: 'service resources drainMs',

@@ -3,8 +3,11 @@ import { applyDecorators } from '@nestjs/common';
 import {
   type LockBusyError,
   DistributedLock,
+  DistributedSemaphore,
+  type Holder,
   type LockDecoratorOptions,
   type Lease,
+  Once,
   type ResourceNames,
 } from 'nestjs-redis-lock';
 import { expectTypeOf } from 'expect-type';
@@ -99,6 +102,36 @@ export class Methods {
   get accessor(): number {
     return 1;
   }
+}
+
+export class OptionsOfTheCall {
+  @DistributedLock({
+    key: (chat: string) => chat,
+    label: (chat) => ({ group: 'Chats.answer', chat }),
+    onWait: ({ ahead, holder }, chat) => {
+      expectTypeOf(ahead).toEqualTypeOf<number>();
+      expectTypeOf(holder).toEqualTypeOf<Holder | undefined>();
+      expectTypeOf(chat).toEqualTypeOf<string>();
+    },
+  })
+  async answer(_chat: string, _question: string): Promise<void> {}
+
+  @DistributedLock({ key: 'chats', label: (chat: string) => ({ chat }), onWait: () => {} })
+  async fixedKey(_chat: string): Promise<void> {}
+
+  @DistributedSemaphore({ key: 'models', permits: 3, label: (chat: string) => ({ chat }), onWait: (_, _chat) => {} })
+  async permits(_chat: string): Promise<void> {}
+
+  @Once({ key: (id: string) => id, resultTtlMs: 1_000, label: (id) => ({ id }) })
+  async once(_id: string): Promise<void> {}
+
+  // @ts-expect-error the parameters of the label function are others
+  @DistributedLock({ key: 'chats', label: (chat: number) => ({ chat }) })
+  async otherParameters(_chat: string): Promise<void> {}
+
+  // @ts-expect-error a label is not computed later
+  @DistributedLock({ key: 'chats', label: async () => ({ chat: 1 }) })
+  async lateLabel(): Promise<void> {}
 }
 
 // A decorated method keeps its type.

@@ -12,8 +12,8 @@ interface CallsInLine {
   readonly facts: QueueFacts;
 }
 
-/** The call that joined an empty queue may find the resource free, so it does not count until a reply makes it wait. */
-function asksFirst(waiter: StoreWaiter | undefined): boolean {
+/** Returns true if the first call of the queue asks for the first time: it may find the resource free. */
+export function asksFirst(waiter: StoreWaiter | undefined): boolean {
   return waiter?.firstCall !== undefined && waiter.firstCall === waiter.call;
 }
 
@@ -21,8 +21,8 @@ function asksFirst(waiter: StoreWaiter | undefined): boolean {
  * Returns true if the call must be in the queue of the store although this process holds the resource: its place there
  * records its order.
  */
-export function needsPlace({ newest, maxAhead }: ResolvedLockOptions): boolean {
-  return newest !== undefined || maxAhead !== undefined;
+export function needsPlace({ newest, maxAhead, onWait }: ResolvedLockOptions): boolean {
+  return newest !== undefined || maxAhead !== undefined || onWait !== undefined;
 }
 
 /** Returns why a call cannot wait behind all calls of the line, if too many wait before it. */

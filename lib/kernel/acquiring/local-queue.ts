@@ -1,4 +1,4 @@
-import { needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
+import { asksFirst, needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
 import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog } from '../places/asking.js';
 import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
@@ -16,6 +16,7 @@ import {
 } from './local-store-leases.js';
 import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
 import { reportsWaits, emitWaitingLong, emitWaiting } from './waits.js';
+import { PlaceReports } from './place-reports.js';
 import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
 import { StoreWaiter } from './store-waiter.js';
 import { followWaits, holdersNow, noteReasons, type QueueFacts, reportSlowHolder } from './why-waiting.js';
@@ -58,6 +59,8 @@ export class LocalQueue implements WaiterListener {
   /** The calls that wait here; the one that the waiter asks for is not among them. */
   #waiting = NO_CALLS;
   #waiter: StoreWaiter | undefined;
+  /** Only set while a call with `onWait` may wait. */
+  #placeReports: PlaceReports | undefined;
   #storeLeases: LocalStoreLeases;
 
   constructor(
@@ -91,6 +94,7 @@ export class LocalQueue implements WaiterListener {
     const refusal = isFirst ? undefined : refusalOf(call, this.#waiter, this, this.deps.clock);
     if (refusal !== undefined) return call.fail(refusal);
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
+    if (call.options.onWait !== undefined) this.#reportPlaceOf(call);
     if (isFirst) {
       const waiter = this.#waiterFor(call);
       waiter.askFirst();
@@ -134,6 +138,22 @@ export class LocalQueue implements WaiterListener {
       this.#waiting.delete(call);
       call.fail(why);
     }
+  }
+
+  #reportPlaceOf(call: PendingCall): void {
+    this.#placeReports ??= new PlaceReports(this, this.deps);
+    this.#placeReports.add(call);
+    // The place that is known may be a keep old.
+    if (this.#waiter) this.deps.places.hasten(this.#waiter, call.startedAt);
+  }
+
+  get reportsPlaces(): boolean {
+    return this.#placeReports?.isNeeded === true;
+  }
+
+  /** `true` if the store has not answered the first of its {@link calls}, or not the last time. */
+  get isUndecided(): boolean {
+    return this.#waiter !== undefined && (asksFirst(this.#waiter) || this.log.last !== 'busy');
   }
 
   /** The place of the first of its {@link calls} in the store's queue, if the waiter asks for that one. */
@@ -310,6 +330,7 @@ export class LocalQueue implements WaiterListener {
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#reportWait(call, now);
     this.#noteWait();
+    this.#placeReports?.report(now);
   }
 
   checkReachable(): void {
@@ -451,5 +472,7 @@ export class LocalQueue implements WaiterListener {
     if (this.#storeLeases === undefined) this.queues.delete(this.resource);
     this.#log = undefined;
     this.#waiting = NO_CALLS;
+    this.#placeReports?.stop();
+    this.#placeReports = undefined;
   }
 }

@@ -25,6 +25,8 @@ export interface WaitingTogether {
 }
 
 export interface WaiterListener extends WaitingTogether {
+  /** `true` if the place in the queue of the store is reported to a caller, and should be fresh. */
+  readonly reportsPlaces: boolean;
   granted(fencingToken: number, sentAt: number, now: number): void;
   outOfTime(): void;
   waitsOn(now: number): void;

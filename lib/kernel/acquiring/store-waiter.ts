@@ -72,6 +72,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   newsDueAt(now: number): number {
     const { owner, deps } = this;
+    if (this.queue.reportsPlaces) return now + NEWS_MS;
     // Its waits are counted for the holders in each reply.
     if (deps.observers.onAnswer !== undefined && !isExpectedToWait(owner.resource)) return now + NEWS_MS;
     const isLongWaitTold = reportsWaits(owner.resource) && deps.observers.wants('waitingLong');

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from './errors.js';
-import type { Holders, LockLabel } from './holder.js';
+import type { Holder, Holders, LockLabel } from './holder.js';
 import { checkLabel, encodeLabel } from './given-label.js';
 import { checkGroup } from './resource.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
@@ -7,6 +7,7 @@ import type { RetryStrategy } from './retry.js';
 import {
   abortSignal,
   atLeast,
+  callback,
   checked,
   countOrInfinity,
   flag,
@@ -27,6 +28,17 @@ export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
  * The default for the run of a job. Its length costs no caller anything, and a job blocks its event loop more often.
  */
 export const RUN_LEASE_MS = 30_000;
+
+/** The place in line of a waiting call, as far as it is known. */
+export interface PlaceInLine {
+  /**
+   * The number of calls that wait before this one: the calls of this process, and one for each other process in the
+   * queue. 0: it is the next. On a quorum, only the calls of this process.
+   */
+  readonly ahead: number;
+  /** The holder, or one of several. `undefined` if Redis has not named one. */
+  readonly holder: Holder | undefined;
+}
 
 /** The consequence of a lease that is lost while work runs under it. */
 export type OnLost = 'throw' | 'ignore';
@@ -125,6 +137,16 @@ export interface LockOptions {
    */
   maxAhead?: number;
   /**
+   * Called while the call waits in the queue for longer than 50 ms: once it waits, and when its place or the holder
+   * changes, at most once a second. It runs in the async context of the call; its errors are logged and change nothing.
+   * Needs the queue (no `retry`).
+   *
+   * @allowed a function
+   * @default none
+   * @see docs/guide/one-turn.md#show-a-place-in-line
+   */
+  onWait?: (place: PlaceInLine) => void;
+  /**
    * `true` doesn't wait for Redis to confirm a release, which halves the time of a short lock. Failed releases are only
    * reported to observers, and one right before `process.exit()` is lost.
    *
@@ -219,6 +241,7 @@ export const LOCK_OPTIONS = new OptionTable({
   strictOrder: flag().default(false),
   maxWaiters: atLeast(1, 'waiters').default(10_000),
   maxAhead: atLeast(0, 'calls'),
+  onWait: callback<(place: PlaceInLine) => void>(),
   backgroundRelease: flag().default(false),
   onLost: oneOf(['throw', 'ignore'] as const).default('throw'),
   onBusy: oneOf(['wait', 'cancelHolder'] as const).default('wait'),
@@ -294,6 +317,8 @@ export interface ResolvedLockOptions extends Omit<LockDefaults, 'warnAfterMs'> {
   readonly maxAhead?: number | undefined;
   /** The group in events, if the call or its method sets one. */
   readonly group?: string | undefined;
+  /** Only a call with this callback has this property. */
+  readonly onWait?: (place: PlaceInLine) => void;
   /** As it is stored. Only a call with a label has this property: the others must not cost more for it. */
   readonly label?: string | undefined;
   readonly warnAfterMs?: number | undefined;
@@ -355,9 +380,9 @@ export function checkMinHold({
   }
 }
 
-function aheadOfNoPlace(): InvalidLockOptionsError {
-  const why = 'a call that polls has no place in the queue, so no call waits before it. Leave maxAhead or retry out';
-  return new InvalidLockOptionsError(`maxAhead cannot be used with retry: ${why}.`, 'maxAhead');
+function placeOfPolling(option: 'maxAhead' | 'onWait'): InvalidLockOptionsError {
+  const why = `a call that polls has no place in the queue, so no call waits before it. Leave ${option} or retry out`;
+  return new InvalidLockOptionsError(`${option} cannot be used with retry: ${why}.`, option);
 }
 
 /** Returns true if only the newest call counts, for one side or the other. */
@@ -442,9 +467,15 @@ export function fillLockOptions(
     warnAfterMs: options?.warnAfterMs,
   };
   if (minHoldMs > 0) checkMinHold(filled);
-  if (filled.maxAhead !== undefined && filled.retry !== undefined) throw aheadOfNoPlace();
-  const labelled = options?.label === undefined ? filled : { ...filled, label: encodeLabel(options.label) };
-  if (options === undefined || !isNewestFirst(options)) return labelled;
+  if (options === undefined) return filled;
+  const { onWait, label } = options;
+  if (filled.retry !== undefined) {
+    if (filled.maxAhead !== undefined) throw placeOfPolling('maxAhead');
+    if (onWait !== undefined) throw placeOfPolling('onWait');
+  }
+  const heard = onWait === undefined ? filled : { ...filled, onWait };
+  const labelled = label === undefined ? heard : { ...heard, label: encodeLabel(label) };
+  if (!isNewestFirst(options)) return labelled;
   const { onBusy, cancellable = false } = options;
   checkNewestFirst({ ...filled, onBusy, cancellable } as Parameters<typeof checkNewestFirst>[0]);
   // Passed on in memory, a lease would go to a call that is newer than one that waits in another process.

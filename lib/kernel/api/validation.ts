@@ -45,10 +45,10 @@ export function checkOneOf(option: string, value: unknown, allowed: readonly str
   throw wrongValue(option, `one of ${list}`, value);
 }
 
-/** @param where the owner of the key function, for the message */
-export function keyFunctionThrew(where: string, error: unknown): InvalidLockOptionsError {
+/** @param where the owner of the function, for the message */
+export function optionFunctionThrew(option: 'key' | 'label', where: string, error: unknown): InvalidLockOptionsError {
   const Kind = error instanceof InvalidResourceError ? InvalidResourceError : InvalidLockOptionsError;
-  return new Kind(`The key function of ${where} threw: ${describeThrown(error)}`, 'key', { cause: error });
+  return new Kind(`The ${option} function of ${where} threw: ${describeThrown(error)}`, option, { cause: error });
 }
 
 /** @throws InvalidLockOptionsError for anything but a function */

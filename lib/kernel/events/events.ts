@@ -220,8 +220,14 @@ export type LockEvent =
       })
   /** Redis refused a candidate. It retries after a pause that grows to half a minute. */
   | ({ type: 'campaignFailed' } & OfLeadership & { error: LockError })
-  /** `onElected` or `onDemoted` threw or rejected. */
-  | ({ type: 'callbackFailed' } & OfLeadership & { callback: 'onElected' | 'onDemoted'; error: unknown })
+  /** `onElected`, `onDemoted` or `onWait` threw or rejected. The first two have a `leadership`. */
+  | ({ type: 'callbackFailed' } & OfService & {
+        group: string;
+        resource: string;
+        leadership?: string;
+        callback: 'onElected' | 'onDemoted' | 'onWait';
+        error: unknown;
+      })
   /**
    * A lease was ended by `forceRelease()` in this process, or from the command line (then one process reports it).
    * `holder` and `label`: the process that held it, and its label.

@@ -9,13 +9,16 @@ import {
   LOCK_OPTIONS,
   type LockOptions,
   type OnLost,
+  type PlaceInLine,
 } from '../../kernel/api/lock-options.js';
+import { checkLabel } from '../../kernel/api/given-label.js';
+import type { LockLabel } from '../../kernel/api/holder.js';
 import { checkOwnResource, checkResources, groupNamed, type ResourceNames } from '../../kernel/api/resource.js';
 import {
   checked,
   checkOneOf,
   describeValue,
-  keyFunctionThrew,
+  optionFunctionThrew,
   type OptionsOf,
   OptionTable,
   without,
@@ -57,9 +60,35 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   service?: string;
 }
 
+/** The options that describe one call. `A`: the parameters of the key function. */
+export interface CallOptions<A extends readonly unknown[]> {
+  /**
+   * Describes the call to other processes, in errors, events, `inspect` and `list`: plain JSON, or a function of the
+   * method's arguments that returns it, with the object as `this`. Stored in Redis as is, so leave secrets out.
+   *
+   * @allowed an object of at most 256 bytes as JSON, or a function that returns one
+   * @default none
+   * @see docs/operations/at-3-am.md#which-work-is-it
+   */
+  label?: LockLabel | ((...args: A) => LockLabel);
+  /**
+   * Called while the call waits in the queue for longer than 50 ms: once it waits, and when its place or the holder
+   * changes, at most once a second. It gets the place and the method's arguments, with the object as `this`; its errors
+   * are logged and change nothing. Needs the queue (no `retry`).
+   *
+   * @allowed a function
+   * @default none
+   * @see docs/guide/one-turn.md#show-a-place-in-line
+   */
+  onWait?: (place: PlaceInLine, ...args: A) => void;
+}
+
 /** The options of `@ReadLock` and `@WriteLock`. `A`: the parameters of the key function. `B`: the value of `onBusy`. */
 export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B extends LockOnBusy = OnBusy<A>>
-  extends DecoratorOptions<B>, Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable'> {
+  extends
+    DecoratorOptions<B>,
+    CallOptions<A>,
+    Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable' | 'label' | 'onWait'> {
   /**
    * The resource or resources, or a function that returns them. It gets the method's arguments, with the object as
    * `this`; in `@LockHandler`, it only gets the `ExecutionContext`, before any pipe has run. The tag
@@ -89,14 +118,21 @@ export const DECORATOR_OPTIONS = new OptionTable({
   service: LOCK_SERVICE,
 } satisfies OptionsOf<DecoratorOptions<AnyOnBusy> & { key: unknown }>);
 
+/** A label is checked at each call if a function returns it. */
+export const CALL_LABEL = checked<LockLabel | (() => LockLabel)>((option, value) => {
+  if (typeof value !== 'function') checkLabel(option, value);
+});
+
 const READ_WRITE_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
   ...without(LOCK_OPTIONS.options, 'mode', 'signal', 'onBusy', 'cancellable'),
+  label: CALL_LABEL,
 } satisfies OptionsOf<ReadWriteLockOptions<never, AnyOnBusy>>);
 
 export const LOCK_DECORATOR_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
   ...without(LOCK_OPTIONS.options, 'signal', 'onBusy'),
+  label: CALL_LABEL,
   onBusy: checked<LockOnBusy>((option, value) => checkOnBusy(option, value, 'cancelHolder')).default('throw'),
 } satisfies OptionsOf<LockDecoratorOptions<never, LockOnBusy>>);
 
@@ -113,17 +149,46 @@ export interface LockPlan<A extends readonly unknown[]> extends LockAccess {
   readonly fixed?: readonly string[];
   /** Returns the names to lock for a call, sorted and distinct. @throws InvalidLockOptionsError */
   resources(self: unknown, args: A): readonly string[];
-  /**
-   * Acquires these resources, does the work, and releases them.
-   *
-   * @param signal ends the wait for the lock
-   */
+  /** Acquires these resources, does the work, and releases them. */
   using<T>(
     service: RedisLockService,
     resources: readonly string[],
     work: LockedWork<T>,
-    signal?: AbortSignal,
+    call: DecoratedCall,
   ): Promise<T>;
+}
+
+/** One call of a decorated method. */
+export interface DecoratedCall {
+  /** `this` of the option functions. */
+  readonly self: unknown;
+  readonly args: readonly unknown[];
+  /** Ends the wait for the lock. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Returns the options of a call: the fixed ones, and those that depend on the call.
+ *
+ * @param where the decorated method, for messages
+ */
+export function optionsOfCalls<O extends object>(
+  fixed: O,
+  { label, onWait }: CallOptions<never>,
+  where: string,
+): (call: DecoratedCall) => O {
+  const labelOf = typeof label === 'function' ? (label as (...args: readonly unknown[]) => LockLabel) : undefined;
+  const toldBy = onWait as ((place: PlaceInLine, ...args: readonly unknown[]) => void) | undefined;
+  const shared = fixedOptions(labelOf || label === undefined ? fixed : { ...fixed, label });
+  return ({ self, args, signal }) => {
+    if (labelOf === undefined && toldBy === undefined && signal === undefined) return shared;
+    return {
+      ...shared,
+      ...(signal && { signal }),
+      ...(labelOf && { label: callOptionFunction('label', () => labelOf.apply(self, args as unknown[]), where) }),
+      ...(toldBy && { onWait: (place: PlaceInLine) => toldBy.call(self, place, ...args) }),
+    };
+  };
 }
 
 /**
@@ -139,7 +204,7 @@ export function readLockPlan<A extends readonly unknown[]>(
   const isKey = typeof given === 'string' || typeof given === 'function' || Array.isArray(given);
   const options = (isKey ? { key: given } : given) as LockDecoratorOptions<A, LockOnBusy>;
   (fixedMode ? READ_WRITE_OPTIONS : LOCK_DECORATOR_OPTIONS).check(`The lock of ${where}`, options);
-  const { key, onBusy: whenBusy, service, ...rest } = options;
+  const { key, onBusy: whenBusy, service, label, onWait, ...rest } = options;
   const [onBusy, cancels] = whenBusy === 'cancelHolder' ? [undefined, { onBusy: whenBusy }] : [whenBusy];
   const plan = readCommon({ ...rest, onBusy, service }, where);
   const mode = fixedMode && { mode: fixedMode };
@@ -147,14 +212,13 @@ export function readLockPlan<A extends readonly unknown[]>(
   const resources = readKey<A>(key, `the lock of ${where}`, where, checkResources);
   const fixed = typeof key === 'function' ? undefined : { fixed: checkResources(key, where) };
   if (isNewestFirst(lock)) checkNewestFirst(lock, fixed?.fixed.length);
-  const lockOptions = fixedOptions(lock);
+  const optionsOf = optionsOfCalls(lock, { label, onWait }, where);
   return {
     ...plan,
     mode: lock.mode ?? 'exclusive',
     resources,
     ...fixed,
-    using: (service, names, work, signal) =>
-      service.using(names.length === 1 ? names[0]! : names, signal ? { ...lockOptions, signal } : lockOptions, work),
+    using: (service, names, work, call) => service.using(names.length === 1 ? names[0]! : names, optionsOf(call), work),
   };
 }
 
@@ -163,7 +227,7 @@ export function readLockPlan<A extends readonly unknown[]>(
  * function. `B`: the value of `onBusy`.
  */
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
-  extends DecoratorOptions<B>, Omit<PermitOptions, 'signal'> {
+  extends DecoratorOptions<B>, CallOptions<A>, Omit<PermitOptions, 'signal' | 'label' | 'onWait'> {
   /**
    * The name of the semaphore, or a function that returns it, called like the key function of a lock.
    *
@@ -182,6 +246,7 @@ export const SEMAPHORE_DECORATOR_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
   ...SEMAPHORE_OPTIONS.options,
   ...without(PERMIT_OPTIONS.options, 'signal'),
+  label: CALL_LABEL,
 } satisfies OptionsOf<SemaphoreDecoratorOptions<never, AnyOnBusy>>);
 
 /** Checks the options of a decorator, once, when the class is defined. */
@@ -192,24 +257,26 @@ export function readSemaphorePlan<A extends readonly unknown[]>(
   SEMAPHORE_DECORATOR_OPTIONS.check(`The semaphore of ${where}`, options);
   const plan = readCommon(options, where);
   const { key, permits } = options;
-  const rest = without(options, 'key', 'permits', 'onBusy', 'service');
+  const rest = without(options, 'key', 'permits', 'onBusy', 'service', 'label', 'onWait');
   const total = checkPermits(permits, `the semaphore of ${where}`);
   const count = readCount(rest, total);
-  const permitOptions: PermitOptions = { ...rest, ...waitOf(plan.onBusy, rest), group: plan.group };
+  const fixed: PermitOptions = { ...rest, ...waitOf(plan.onBusy, rest), group: plan.group };
+  const optionsOf = optionsOfCalls(fixed, options, where);
   return {
     ...plan,
     mode: 'semaphore',
     permits: { count, total },
     resources: readKey<A>(key, `the lock of ${where}`, where, (name, source) => [checkOwnResource(name, source)]),
-    using: (service, [resource], work, signal) =>
-      service
-        .semaphore(resource!, { permits: total })
-        .using(signal ? { ...permitOptions, signal } : permitOptions, work),
+    using: (service, [resource], work, call) =>
+      service.semaphore(resource!, { permits: total }).using(optionsOf(call), work),
   };
 }
 
 /** Reads the options that locks and semaphores share. */
-function readCommon(options: DecoratorOptions<AnyOnBusy> & Omit<LockOptions, 'onBusy' | 'mode'>, where: string) {
+function readCommon(
+  options: DecoratorOptions<AnyOnBusy> & Omit<LockOptions, 'onBusy' | 'mode' | 'label' | 'onWait'>,
+  where: string,
+) {
   checkMinHold(options);
   const { onBusy } = DECORATOR_OPTIONS.filled(options);
   return {
@@ -256,7 +323,12 @@ export function readKey<A extends readonly unknown[]>(
     );
   }
   if (typeof key === 'function') {
-    return (self, args) => check(callKeyFunction(key as (...args: A) => unknown, self, args, where), source);
+    const names = key as (...args: unknown[]) => unknown;
+    return (self, args) =>
+      check(
+        callOptionFunction('key', () => names.apply(self, args as A & unknown[]), where),
+        source,
+      );
   }
   const names = check(key, source);
   for (const name of names) {
@@ -280,15 +352,10 @@ export function checkIsFilledIn(option: string, text: string, where: string, rem
   );
 }
 
-function callKeyFunction<A extends readonly unknown[]>(
-  key: (...args: A) => unknown,
-  self: unknown,
-  args: A,
-  where: string,
-): unknown {
+function callOptionFunction<T>(option: 'key' | 'label', call: () => T, where: string): T {
   try {
-    return key.apply(self, args as A & unknown[]);
+    return call();
   } catch (error) {
-    throw keyFunctionThrew(where, error);
+    throw optionFunctionThrew(option, where, error);
   }
 }

@@ -236,8 +236,8 @@ function refuseResponse(where: string): InvalidLockOptionsError {
 /**
  * Does the work under the lock of a plan. An error of the work passes through untouched, even a busy error of its own.
  *
- * @param self `this` of the function `onBusy`
- * @param args its arguments after the error
+ * @param self `this` of the functions among the options
+ * @param args their last arguments
  * @param signal ends the wait for the lock
  */
 export async function runLocked<T>(
@@ -255,7 +255,7 @@ export async function runLocked<T>(
     return work(lease);
   };
   try {
-    return await plan.using(service, resources, underLease, signal);
+    return await plan.using(service, resources, underLease, { self, args, signal });
   } catch (error) {
     if (began || plan.onBusy === 'throw') throw error;
     if (!(error instanceof LockBusyError)) throw error;

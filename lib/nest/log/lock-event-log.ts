@@ -93,12 +93,7 @@ export class LockEventLog {
       elected: ({ leadership }) => this.#logger.log(`Leads ${quoteResource(leadership)}.`),
       demoted: ({ leadership, reason }) =>
         this.#logger.log(`No longer leads ${quoteResource(leadership)} (${reason}).`),
-      callbackFailed: ({ callback, leadership, error }) =>
-        this.#logger.error(
-          `${callback} of the campaign for ${quoteResource(leadership)} threw. The campaign continues. ` +
-            describeThrown(error, true),
-          error instanceof Error ? describeStack(error) : undefined,
-        ),
+      callbackFailed: (event) => this.#callbackFailed(event),
       overlapLong: (event) => this.#overlapLong(event),
       tickSkipped: (event) => this.#tickSkipped(event),
       tickMissed: (event) => this.#missed.add(event),
@@ -111,6 +106,24 @@ export class LockEventLog {
         ),
       drained: (event) => this.#drained(event),
     };
+  }
+
+  /** Of calls that wait, one line a minute: the callback of each of them may throw each second. */
+  #callbackFailed({ callback, leadership, resource, error }: LockEventOf<'callbackFailed'>): void {
+    const thrown = describeThrown(error, true);
+    if (leadership === undefined) {
+      this.#lines.add(
+        'callbackFailed',
+        resource,
+        () => `${callback} of a call for ${quoteResource(resource)} threw. The call continues to wait. ${thrown}`,
+        (lines, names) => `In the last minute, ${callback} threw ${count(lines, 'more time')}: ${names}.`,
+      );
+      return;
+    }
+    this.#logger.error(
+      `${callback} of the campaign for ${quoteResource(leadership)} threw. The campaign continues. ${thrown}`,
+      error instanceof Error ? describeStack(error) : undefined,
+    );
   }
 
   /** One line a minute, because a holder that hangs makes every call wait. */

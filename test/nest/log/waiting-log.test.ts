@@ -90,4 +90,18 @@ describe('the log of calls that wait for long', () => {
     expect(log.at('warn')).toHaveLength(1);
     expect(log.at('warn')[0]).not.toMatch(/[\n\u001b]/);
   });
+
+  it('has one line a minute for callbacks of waiting calls that throw', async () => {
+    await holder.locks.acquire('chat:7');
+    const onWait = (): void => {
+      throw new TypeError('not writable');
+    };
+    for (let call = 0; call < 3; call++) void a.locks.acquire('chat:7', { waitMs: 600_000, onWait }).catch(() => {});
+    await world.clock.advance(100);
+    expect(log.at('warn')).toEqual([
+      'onWait of a call for "chat:7" threw. The call continues to wait. TypeError: not writable',
+    ]);
+    await world.clock.advance(60_000);
+    expect(log.at('warn')).toContainEqual('In the last minute, onWait threw 2 more times: "chat:7".');
+  });
 });

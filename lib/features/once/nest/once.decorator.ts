@@ -1,6 +1,12 @@
 import { checkOwnResource, groupNamed, onceResource } from '../../../kernel/api/resource.js';
 import { checked, type OptionsOf, OptionTable, without } from '../../../kernel/api/validation.js';
-import { LOCK_SERVICE, readKey } from '../../../nest/decorators/lock-plan.js';
+import {
+  CALL_LABEL,
+  type CallOptions,
+  LOCK_SERVICE,
+  optionsOfCalls,
+  readKey,
+} from '../../../nest/decorators/lock-plan.js';
 import type { KeyMistake, LockedMethodDecorator, Mistake } from '../../../nest/decorators/method-types.js';
 import {
   addLockedMethod,
@@ -22,10 +28,8 @@ import { checkFormat, ONCE_OPTIONS, type OnceOptions } from '../core/once-option
 const DECORATOR = '@Once';
 
 /** What `@Once` takes. `A` is what the key function is called with, and `R` what `parse` returns. */
-export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = never> extends Omit<
-  OnceOptions<R>,
-  'signal'
-> {
+export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = never>
+  extends Omit<OnceOptions<R>, 'signal' | 'label'>, Pick<CallOptions<A>, 'label'> {
   /**
    * The key of the result, or a function that returns it. It gets the method's arguments, with the object as `this`.
    * Everything that the result depends on has to be in it. The tag ``key`report:${id}` `` rejects a missing id.
@@ -46,6 +50,7 @@ export const ONCE_DECORATOR_OPTIONS = new OptionTable({
   key: checked<unknown>(),
   service: LOCK_SERVICE,
   ...without(ONCE_OPTIONS.options, 'signal'),
+  label: CALL_LABEL,
 } satisfies OptionsOf<Omit<OnceDecoratorOptions<never, never>, 'key'> & { key: unknown }>);
 
 type AnyOptions = OnceDecoratorOptions<[], unknown>;
@@ -79,7 +84,7 @@ export function Once(...given: readonly unknown[]): unknown {
 function onceMethod(given: AnyOptions) {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor): void => {
     const where = describeMethod(target, propertyKey);
-    const { key, lockService, options } = readOptions(given, where);
+    const { key, lockService, options, optionsOf } = readOptions(given, where);
     const keysOf = readKey(key, `the result of ${where}`, where, checkKey);
     const lockServiceOf = declareLockService(target, lockService);
     /** Found out at the first call, when all decorators have been applied: `null` if its calls are made. */
@@ -94,7 +99,7 @@ function onceMethod(given: AnyOptions) {
           if (refusal === undefined) refusal = refusalOfFirstCall(service, target, method, once) ?? null;
           if (refusal !== null) throw refusal;
           const runs = mayBeSkipped(this, target, propertyKey, DECORATOR);
-          return service.once(name!, options, () => {
+          return service.once(name!, optionsOf({ self: this, args }), () => {
             runs();
             return original.apply(this, args);
           });
@@ -120,9 +125,10 @@ function onceMethod(given: AnyOptions) {
 /** Checks the options of the decorator, once, when the class is defined. */
 function readOptions(given: AnyOptions, where: string) {
   ONCE_DECORATOR_OPTIONS.check(`The result of ${where}`, given);
-  const { key, service: lockService, ...options } = given;
-  checkFormat(`The result of ${where}`, options);
-  return { key, lockService, options: { ...options, group: groupNamed(options.group ?? where) } };
+  const { key, service: lockService, label, ...rest } = given;
+  checkFormat(`The result of ${where}`, rest);
+  const options = { ...rest, group: groupNamed(rest.group ?? where) };
+  return { key, lockService, options, optionsOf: optionsOfCalls(options, { label }, where) };
 }
 
 function checkKey(name: unknown, source: string): readonly string[] {

@@ -12,7 +12,7 @@ interface CallsInLine {
   readonly facts: QueueFacts;
 }
 
-/** Returns true if the first call of the queue asks for the first time: it may find the resource free. */
+/** The call that joined an empty queue may find the resource free, so it does not count until a reply makes it wait. */
 export function asksFirst(waiter: StoreWaiter | undefined): boolean {
   return waiter?.firstCall !== undefined && waiter.firstCall === waiter.call;
 }

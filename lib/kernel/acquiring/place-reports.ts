@@ -10,16 +10,16 @@ import { holdersNow, type QueueFacts } from './why-waiting.js';
 const FIRST_MS = 50;
 
 /** The local queue of a resource. */
-interface Line {
+interface ReportedLine {
   readonly calls: readonly PendingCall[];
   readonly placeOfFirst: number | undefined;
   readonly isUndecided: boolean;
   readonly facts: QueueFacts;
 }
 
-interface Report {
+interface LastReport {
+  /** The context of the caller. */
   readonly context: AsyncContext;
-  /** What the last report said. */
   readonly text: string;
   /** The next report is due, if it says something else. */
   readonly dueAt: number;
@@ -29,10 +29,10 @@ interface Report {
 export class PlaceReports implements Alarm {
   dueAt = 0;
   heapIndex = -1;
-  #reports = new Map<PendingCall, Report>();
+  #reports = new Map<PendingCall, LastReport>();
 
   constructor(
-    private readonly line: Line,
+    private readonly line: ReportedLine,
     private readonly deps: { readonly clock: Clock; readonly alarms: Alarms; readonly observers: LockObservers },
   ) {}
 

@@ -6,14 +6,16 @@ import {
   SUPERSEDES,
   YIELDS,
 } from '../../../lib/kernel/store/lock-store.js';
+import type { PlaceInLine } from '../../../lib/kernel/api/lock-options.js';
 import { LockClient } from '../../../lib/kernel/lock-client.js';
 import { ANY_NUMBER, ANY_VALUE, assertAbove, assertEquals, assertMatches } from '../asserts.js';
 import { eventually } from '../../support/expect/eventually.js';
 import type { Peer, QueueSuite } from '../queue-world.js';
+import type { StoreFeatures } from '../subject.js';
 import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take } from '../requests.js';
 
 /** Contract of lock stores: the waiters in the queue of a resource, and their order. */
-export function describeQueue(inWorld: QueueSuite): void {
+export function describeQueue(inWorld: QueueSuite, features: StoreFeatures): void {
   const { describe, it } = inWorld;
 
   it('is joined at its end, by as many waiters of an instance as ask', async ({ world, a, b }) => {
@@ -108,6 +110,28 @@ export function describeQueue(inWorld: QueueSuite): void {
     await assert.rejects(two.acquire('stock', { ...options, maxAhead: 0 }), { code: 'LOCK_QUEUE_FULL', maxAhead: 0 });
     calls.push(two.acquire('stock', { ...options, maxAhead: 1 }));
     await eventually(async () => assertEquals(await world.queue(), ['one', 'two']));
+    end.abort();
+    for (const call of calls) await assert.rejects(call, { code: 'LOCK_ABORTED' });
+  });
+
+  it.onEveryServer('tells a call with onWait how many wait before it', async ({ subject, world }) => {
+    await world.held();
+    const end = new AbortController();
+    const told: (readonly [name: string, ahead: number, holder: string | undefined])[] = [];
+    const wait = async (name: string) => {
+      const client = new LockClient({ store: (await subject.open(name)).locks });
+      const onWait = ({ ahead, holder }: PlaceInLine) => told.push([name, ahead, holder?.instanceId]);
+      return client.acquire('stock', { waitMs: Infinity, signal: end.signal, onWait });
+    };
+    const calls = [wait('one')];
+    await eventually(async () => assertEquals(await world.queue(), ['one']));
+    calls.push(wait('two'));
+    await eventually(() => {
+      assertEquals(told, [
+        ['one', 0, 'holder'],
+        ['two', features.oneQueue ? 1 : 0, 'holder'],
+      ]);
+    });
     end.abort();
     for (const call of calls) await assert.rejects(call, { code: 'LOCK_ABORTED' });
   });

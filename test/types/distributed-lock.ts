@@ -119,7 +119,12 @@ export class OptionsOfTheCall {
   @DistributedLock({ key: 'chats', label: (chat: string) => ({ chat }), onWait: () => {} })
   async fixedKey(_chat: string): Promise<void> {}
 
-  @DistributedSemaphore({ key: 'models', permits: 3, label: (chat: string) => ({ chat }), onWait: (_, _chat) => {} })
+  @DistributedSemaphore({
+    key: 'models',
+    permits: 3,
+    label: (chat: string) => ({ chat }),
+    onWait: (_place, _chat) => {},
+  })
   async permits(_chat: string): Promise<void> {}
 
   @Once({ key: (id: string) => id, resultTtlMs: 1_000, label: (id) => ({ id }) })

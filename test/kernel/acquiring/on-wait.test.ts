@@ -185,9 +185,9 @@ describe('onWait', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('boom'))],
-  ])('is reported and changes nothing if it %s', async (_, onWait) => {
+  ])('is reported and changes nothing if it %s', async (_, fails) => {
     const lease = await a.locks.acquire('stock');
-    const { call } = wait(b, { onWait, group: 'chats' });
+    const { call } = wait(b, { onWait: fails as () => void, group: 'chats' });
     const { told } = wait(b);
     await world.clock.advance(SHORT_MS);
     expect(eventsOf(b, 'callbackFailed')).toEqual([

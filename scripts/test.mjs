@@ -17,7 +17,7 @@ const WITHOUT = {
 };
 /** Rooms whose tests start no process, so that nothing of theirs comes from dist/: to build it takes longer than they do. */
 const IN_PROCESS =
-  /^test\/(contract|kernel|memory|testing|extras\/(races|telemetry|views)|features\/\w+\/(core|redis|sql|testing))\//;
+  /^test\/(contract|kernel|memory|testing|extras\/(races|telemetry|views)|features\/\w+\/(core|redis|sql|testing)|(features\/\w+\/)?nest(?!.*\.slow\.))\//;
 
 await runCommand(async () => {
   const [form, ...args] = process.argv.slice(2);
@@ -27,12 +27,13 @@ await runCommand(async () => {
   const files = paths.flatMap(testFiles);
   const chosen = files.length > 0 ? ['--runTestsByPath', ...files] : WITHOUT[form];
 
-  const redis = await setUpFor(files);
+  // No test of `npm test` starts a process of the package.
+  const isInProcess = files.length > 0 ? files.every((file) => IN_PROCESS.test(file)) : form === 'test';
+  const redis = isInProcess ? await setUpWithoutBuild() : await setUp({ ownServer: true });
   return jest([...chosen, ...options], { ...process.env, TEST_SPEED: form, ...environmentOf(redis) });
 });
 
-async function setUpFor(files) {
-  if (files.length === 0 || !files.every((file) => IN_PROCESS.test(file))) return setUp({ ownServer: true });
+async function setUpWithoutBuild() {
   await setUpPackages();
   return ensureRedis({ ownServer: true });
 }

@@ -8,7 +8,7 @@ export const EXIT_CODES = {
   done: { code: 0, summary: 'Done, or found.' },
   refused: { code: 1, summary: 'Not found, or refused.' },
   usage: { code: 2, summary: 'The command line is wrong, or a confirmation is missing.' },
-  redis: { code: 3, summary: 'Redis cannot be reached, or its user lacks a right.' },
+  redis: { code: 3, summary: 'Redis cannot be reached, or its user lacks a permission.' },
   busy: { code: 4, summary: 'The lock is held by another process.' },
   partial: { code: 5, summary: 'The answer is incomplete. stderr lists what is missing.' },
   lost: { code: 6, summary: 'The lease was lost while the command of `exec` ran.' },

@@ -141,7 +141,7 @@ class PassThroughServer extends MemoryServer {
   /** @returns the fencing token */
   grant({ resource, id, mode }: LockOwner, leaseMs: number, lock = this.keys.lock(resource)): number {
     const keys = [lock, this.keys.waiters(resource), this.keys.fence(lock)];
-    return this.run('acquire', keys, [id, mode, leaseMs, '', 0]) as number;
+    return this.run('acquire', keys, [id, leaseMs, '', mode]) as number;
   }
 }
 

@@ -249,5 +249,8 @@ describe('the views of the console', () => {
     const next = page.getByRole('row', { name: 'cart-expiry' }).locator('td').first().locator('time').last();
     expect(await next.innerText()).toBe('22:50:00');
     expect(await next.getAttribute('title')).toBe('26/11/2026, 22:50:00 here, Thu, 26 Nov 2026 13:50:00 GMT');
+    // Not of today.
+    const tomorrow = page.getByRole('row', { name: 'datev-export' }).locator('td').first().locator('time').last();
+    expect(await tomorrow.innerText()).toBe('Fri 27 Nov, 09:00:00');
   });
 });

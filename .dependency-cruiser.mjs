@@ -12,7 +12,7 @@ const HOLDING = [...PLACES, 'kernel/deadlocks', 'kernel/holding'];
 const ACQUIRING = [...HOLDING, 'kernel/acquiring'];
 const LEASE = [...ACQUIRING, 'kernel/lease'];
 /** What a feature does with leases: it needs no Nest and no Redis. */
-const FEATURES = ['jobs', 'leader', 'once', 'watch'].map((name) => `features/${name}/core`);
+const FEATURES = ['fence', 'jobs', 'leader', 'once', 'watch'].map((name) => `features/${name}/core`);
 const FLEET = ['contention', 'explain', 'findings', 'health', 'roll'].map((name) => `features/fleet/core/${name}`);
 const CORE = [...LEASE, 'kernel/semaphore', ...FEATURES, ...FLEET, 'features/fleet/core', 'kernel'];
 const DECORATORS = [...CORE, 'nest', 'nest/log', 'nest/decorators'];
@@ -104,12 +104,13 @@ export const ROOMS = {
     why: 'What is wrong follows from what was seen: the fleet, its jobs, and Redis. It asks nothing.',
   },
   'features/fleet/core': { rooms: [...LEASE, ...FLEET], why: 'What an operator asks and does, by one object.' },
+  'features/fence/core': { rooms: API, why: 'The errors of a fence. They know neither Redis nor a database.' },
   'features/fence/sql': {
-    rooms: API,
+    rooms: [...API, 'features/fence/core'],
     why: 'What a guard does in a transaction of the user. It needs no lock and no Redis.',
   },
   'features/fence/redis': {
-    rooms: [...STORE, 'redis/script', 'features/fence/sql'],
+    rooms: [...STORE, 'redis/script', 'features/fence/core', 'features/fence/sql'],
     packages: ['ioredis'],
     why: 'A fence is a script on a client of the user, or a statement in a transaction of the user.',
   },

@@ -4,7 +4,7 @@
  *
  * @module nestjs-redis-lock/fence
  */
-export { FencedCommandError, StaleFencingTokenError } from './kernel/api/lease-errors.js';
+export { FencedCommandError, StaleFencingTokenError } from './features/fence/core/fence-errors.js';
 export { fence } from './features/fence/redis/either-fence.js';
 export type { FenceGuard } from './features/fence/redis/fence.js';
 export type { FencedCommand } from './features/fence/redis/fenced-commands.js';

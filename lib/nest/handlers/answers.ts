@@ -7,8 +7,12 @@ import {
   LockUnavailableError,
 } from '../../kernel/api/errors.js';
 import { JobNotFoundError } from '../../features/jobs/core/job-info.js';
-import { LeaseLostError, NotLeaderError, StaleFencingTokenError } from '../../kernel/api/lease-errors.js';
+import { LeaseLostError, NotLeaderError } from '../../kernel/api/lease-errors.js';
+import { StaleFencingTokenError } from '../../features/fence/core/fence-errors.js';
 import { LockBusyError, LockQueueFullError } from '../../kernel/api/busy-errors.js';
+
+/** The work may have been done in part, or was not done. */
+const INTERRUPTIONS = [LeaseLostError, StaleFencingTokenError, NotLeaderError];
 
 /** 423 Locked. Not every version of Nest has it in HttpStatus. */
 const LOCKED = 423;
@@ -66,12 +70,7 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
   }
   const hasNotBegun =
     isOverloaded || exception instanceof LockUnavailableError || exception instanceof LockShutdownError;
-  if (
-    hasNotBegun ||
-    exception instanceof LeaseLostError ||
-    exception instanceof StaleFencingTokenError ||
-    exception instanceof NotLeaderError
-  ) {
+  if (hasNotBegun || INTERRUPTIONS.some((kind) => exception instanceof kind)) {
     const message =
       exception instanceof LeaseLostError
         ? 'This was interrupted, and may have been done all the same. Check before you try again.'

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { StaleFencingTokenError } from '../../../lib/kernel/api/lease-errors.js';
 import { fence } from '../../../lib/fence.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
+import { StaleFencingTokenError } from '../../../lib/features/fence/core/fence-errors.js';
 
 /** One after another, as a lock would let them: each has a larger token than those before it, and writes for a while. */
 const holders = fc.array(

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../../lib/kernel/api/errors.js';
-import { FencedCommandError, StaleFencingTokenError } from '../../../lib/kernel/api/lease-errors.js';
 import { fence } from '../../../lib/fence.js';
 import { NOT_IN_SCRIPTS } from '../../../lib/features/fence/redis/fenced-commands.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { keysWithTtl, useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
+import { FencedCommandError, StaleFencingTokenError } from '../../../lib/features/fence/core/fence-errors.js';
 
 const KEY = 'fence:a';
 

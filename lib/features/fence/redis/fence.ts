@@ -1,6 +1,5 @@
 import type { Cluster, Redis } from 'ioredis';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../../kernel/api/errors.js';
-import { FencedCommandError, StaleFencingTokenError } from '../../../kernel/api/lease-errors.js';
 import type { Lease } from '../../../kernel/api/lease.js';
 import { LockStoreError } from '../../../kernel/store/store-error.js';
 import {
@@ -16,6 +15,7 @@ import { type FencedCommand, packCommands } from './fenced-commands.js';
 import { checkRunnable } from './script-commands.js';
 import { GUARD } from '../../../redis/script/scripts.js';
 import { checkExcludes } from '../sql/guard.js';
+import { FencedCommandError, StaleFencingTokenError } from '../core/fence-errors.js';
 
 const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 365 * 86_400_000;

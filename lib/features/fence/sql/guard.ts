@@ -1,5 +1,4 @@
 import { InvalidLockOptionsError, InvalidResourceError } from '../../../kernel/api/errors.js';
-import { StaleFencingTokenError } from '../../../kernel/api/lease-errors.js';
 import type { Lease } from '../../../kernel/api/lease.js';
 import { isSharedMode } from '../../../kernel/api/lock-mode.js';
 import { atLeast, checked, oneOf, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
@@ -7,6 +6,7 @@ import { checkResource } from '../../../kernel/api/resource.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import { adapt, type FenceTransaction } from './adapters.js';
 import { DIALECTS, type FenceDialect, findInError, TABLE } from './dialects.js';
+import { StaleFencingTokenError } from '../core/fence-errors.js';
 
 /** Whose writes a transaction has: the locked resource, and the fencing token of the lease. */
 export interface FencedHolder {

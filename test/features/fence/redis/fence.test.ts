@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { InvalidLockOptionsError, LockError, LockUnavailableError } from '../../../../lib/kernel/api/errors.js';
-import { FencedCommandError, StaleFencingTokenError, LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
+import { LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
 import type { Lease } from '../../../../lib/kernel/api/lease.js';
 import { fence, type FenceGuard } from '../../../../lib/fence.js';
 import {
@@ -12,6 +12,7 @@ import {
 } from '../../../../lib/features/fence/redis/fenced-commands.js';
 import { GUARD } from '../../../../lib/redis/script/scripts.js';
 import { rejection } from '../../../support/expect/eventually.js';
+import { FencedCommandError, StaleFencingTokenError } from '../../../../lib/features/fence/core/fence-errors.js';
 
 type Sent = [command: string, args: unknown[]];
 

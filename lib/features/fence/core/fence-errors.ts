@@ -1,0 +1,60 @@
+import { brand } from '../../../kernel/util/objects.js';
+import { escapeText } from '../../../kernel/util/quoted.js';
+import { LockError, quoteResource } from '../../../kernel/api/errors.js';
+
+/**
+ * `fence.guard` rejected a write, because a later holder has sent a larger token. In Redis, nothing has run. A database
+ * transaction must be rolled back.
+ *
+ * @remedy Let the transaction roll back and discard the result. To retry, acquire the lock again and start from the
+ * current data.
+ */
+export class StaleFencingTokenError extends LockError {
+  override readonly code = 'STALE_FENCING_TOKEN';
+
+  constructor(
+    /** The key of the guard; in a database, the locked resource. */
+    guard: string,
+    /** The token that came too late. */
+    readonly token: number,
+    /** The largest token that was accepted under the guard. */
+    readonly newestToken: number,
+    consequence = 'Nothing was executed',
+  ) {
+    super(
+      `The write under the guard ${quoteResource(guard)} was refused: its fencing token ${token} is stale, a later ` +
+        `holder has used ${newestToken}. ${consequence}. Drop this result; to retry, acquire the lock ` +
+        `again and start from what is stored now.`,
+      guard,
+    );
+  }
+}
+
+/**
+ * A command under `fence.guard` failed in Redis. The commands before it have run, those after it have not.
+ *
+ * @remedy Fix the command, and send all of them again with the same token.
+ */
+export class FencedCommandError extends LockError {
+  override readonly code = 'FENCED_COMMAND_FAILED';
+
+  /** @internal */
+  constructor(
+    /** The key of the guard. */
+    guard: string,
+    /** Which of the commands it was, from 0. */
+    readonly index: number,
+    /** Its name, such as `RPUSH`. */
+    readonly command: string,
+    readonly reason: string,
+  ) {
+    super(
+      `Command ${index + 1} (${command}) under the guard ${quoteResource(guard)} failed: ${escapeText(reason)}. ` +
+        `Redis does not roll back: the commands before it were executed, those after it were not. ` +
+        `Correct the command, and write all of them again with the same token.`,
+      guard,
+    );
+  }
+}
+
+brand({ StaleFencingTokenError, FencedCommandError });

@@ -114,7 +114,7 @@ export const LOCK_MUTANTS = [
     find: "local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0",
     replace:
       "local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0\n" +
-      "  or ARGV[2] == 'read' and redis.pcall('HGET', KEYS[1], 'mode') == 'write'",
+      "  or ARGV[4] == 'read' and redis.pcall('HGET', KEYS[1], 'mode') == 'write'",
     scenario: 'rush',
     work: { callers: 1, longHolds: 40, ways: { read: 1, write: 1 } },
     caughtBy: ['exclusion'],

@@ -133,7 +133,7 @@ it('a lease that an operator ends is counted as lost, and fires its alert', asyn
   expect(alert).toMatchObject({
     state: 'firing',
     labels: { severity: 'critical', job: 'shop', lock_group: 'StocktakingService.count' },
-    annotations: { summary: expect.stringContaining('Work of StocktakingService.count went on without its lock') },
+    annotations: { summary: expect.stringContaining('Work of StocktakingService.count continued without its lock') },
   });
 });
 

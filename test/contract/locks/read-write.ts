@@ -1,5 +1,6 @@
 import { ACQUIRE_MODES } from '../../../lib/kernel/api/lock-mode.js';
 import assert from 'node:assert/strict';
+import { eventually } from '../../support/expect/eventually.js';
 import { ANY_NUMBER, assertAbove, assertAtMost, assertContains, assertEquals, assertMatches } from '../asserts.js';
 import type { QueueSuite } from '../queue-world.js';
 import {
@@ -142,10 +143,13 @@ export function describeReadWrite({ describe, it }: QueueSuite, features: StoreF
         { instanceId: 'b', mode: 'write' },
         { instanceId: 'a', mode: 'read' },
       ];
-      const { waiters } = untimed(await holder.inspect('stock'));
-      assert.equal(waiters.length, behind.length);
-      if (oneQueue) assertEquals(waiters, behind);
-      else assertContains(waiters, behind);
+      // On a quorum, the last node may still have the place of a reader that the others have granted.
+      await eventually(async () => {
+        const { waiters } = untimed(await holder.inspect('stock'));
+        assert.equal(waiters.length, behind.length);
+        if (oneQueue) assertEquals(waiters, behind);
+        else assertContains(waiters, behind);
+      });
       await a.store.release(readers[0]!);
       await a.store.release(readers[2]!);
       await world.noOtherIsGranted();

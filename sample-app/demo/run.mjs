@@ -11,6 +11,7 @@ import { OPERATOR_KEY } from './shop-process.mjs';
 import { leaveNoTrace } from './leave-no-trace.mjs';
 import { startPostgres } from './postgres.mjs';
 import { savePicture } from './picture.mjs';
+import { adviceScene } from './scenes/advice.mjs';
 import { bestsellersScene } from './scenes/bestsellers.mjs';
 import { catalogueScene } from './scenes/catalogue.mjs';
 import { contentionScene } from './scenes/contention.mjs';
@@ -58,22 +59,24 @@ async function play() {
   findings.push(...(await exportsScene(fleet)));
   heading('4. Five cold instances, and everybody wants the bestsellers, @Once');
   findings.push(...(await bestsellersScene(fleet)));
+  heading('5. One turn per chat: with a place in line, onWait, or for the newest message only, cancelHolder');
+  findings.push(...(await adviceScene(fleet)));
   heading(
-    '5. Who waits for whom? A customer whose points wait for his checkout, locks.explain() and locks.contention()',
+    '6. Who waits for whom? A customer whose points wait for his checkout, locks.explain() and locks.contention()',
   );
   findings.push(...(await contentionScene(fleet)));
-  heading('6. A prize draw every second, @SingletonCron on every instance');
+  heading('7. A prize draw every second, @SingletonCron on every instance');
   findings.push(...(await drawScene(fleet)));
-  heading('7. An operator pauses the prize draw, and has it drawn by hand, SingletonJobs');
+  heading('8. An operator pauses the prize draw, and has it drawn by hand, SingletonJobs');
   findings.push(...(await operatorScene(fleet)));
-  heading('8. An instance is killed in the middle of the nightly report, and misses ticks of its own');
+  heading('9. An instance is killed in the middle of the nightly report, and misses ticks of its own');
   const { findings: takenOver, killed } = await crashScene(fleet);
   findings.push(...takenOver, ...(await tillScene(fleet, killed)));
-  heading('9. The instance that sends the mails is killed, @LeaderOnly');
+  heading('10. The instance that sends the mails is killed, @LeaderOnly');
   findings.push(...(await mailerScene(fleet)));
-  heading('10. An instance is stopped between its last check and its COMMIT, fence.guard() in PostgreSQL (PGlite)');
+  heading('11. An instance is stopped between its last check and its COMMIT, fence.guard() in PostgreSQL (PGlite)');
   findings.push(...(await pauseScene(fleet)));
-  heading('11. Three in the morning: npx nestjs-redis-lock status, and a migration once per deploy');
+  heading('12. Three in the morning: npx nestjs-redis-lock status, and a migration once per deploy');
   findings.push(...(await nightScene(fleet, shop)));
   findings.push(await duplicateDraws(fleet));
 

@@ -5,6 +5,7 @@ import { LockExceptionFilter, RedisLockModule } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
 import { openTelemetry } from 'nestjs-redis-lock/telemetry';
 import { AccountsModule } from './accounts/accounts.module.js';
+import { AdviceModule } from './advice/advice.module.js';
 import { BasketsModule } from './baskets/baskets.module.js';
 import { BestsellersModule } from './bestsellers/bestsellers.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
@@ -54,6 +55,7 @@ import { TimeClockModule } from './time-clock/time-clock.module.js';
     CatalogueModule,
     ExportsModule,
     BestsellersModule,
+    AdviceModule,
     MailsModule,
     OperatorsModule,
     RedisLockConsoleModule.forRoot({

@@ -25,7 +25,7 @@ export const settings = {
   pollMs: Number(env['POLL_MS'] ?? 100),
   /**
    * The durations of simulated work: a payment, one page of the report, one shelf of the stocktaking, the bank, one
-   * page of the catalogue to read and to print, an export, a mail, the query of the bestsellers.
+   * page of the catalogue to read and to print, an export, a mail, the query of the bestsellers, the model of the assistant.
    */
   paymentMs: Number(env['PAYMENT_MS'] ?? 20),
   reportPageMs: Number(env['REPORT_PAGE_MS'] ?? 2_000),
@@ -35,6 +35,7 @@ export const settings = {
   printMs: Number(env['PRINT_MS'] ?? 30),
   exportMs: Number(env['EXPORT_MS'] ?? 200),
   queryMs: Number(env['QUERY_MS'] ?? 300),
+  modelMs: Number(env['MODEL_MS'] ?? 200),
   mailMs: Number(env['MAIL_MS'] ?? 50),
   drawSchedule: env['DRAW_SCHEDULE'] ?? CronExpression.EVERY_MINUTE,
   reportSchedule: env['REPORT_SCHEDULE'] ?? CronExpression.EVERY_DAY_AT_MIDNIGHT,

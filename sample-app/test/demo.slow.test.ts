@@ -51,6 +51,11 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   expect(row('Queries by five cold instances, each for itself')).toMatch(/ 50 for 50 requests +some$/);
   expect(row('Queries by five cold instances, @Once')).toMatch(/ 1 for 50 requests +1 +ok$/);
   expect(row('Queries by the next requests, @Once')).toMatch(/ 0 for 50 requests +0 +ok$/);
+  expect(row('Messages lost, without turns')).toMatch(/ [1-9] of 9 +some$/);
+  expect(row('Messages lost, one turn at a time')).toMatch(/ 0 of 9, [1-9] told a place in line +0 +ok$/);
+  expect(row('Answers that a newer message aborted')).toMatch(
+    / \d of 4, the newest answered +the newest answered +ok$/,
+  );
   expect(row('shop-1 explains customer:carol')).toMatch(/ is held by shop-2:\d+ \(CheckoutService\.checkOut\) for /);
   expect(rows).toContainEqual(
     expect.stringMatching(/^ +LoyaltyService\.credit waited \S+ m?s in \d+ calls? for CheckoutService\.checkOut$/),

@@ -96,7 +96,7 @@ async function checkLinks(application) {
 
 /** The pages and headings that messages name are in the package. */
 async function checkPagesIn(printed, application) {
-  const pages = new Map([...(await readInstalled(application))].filter(([path]) => path.endsWith('.md')));
+  const pages = new Map([...(await readInstalled(application))].filter(([path]) => /\.md$|^docs\//.test(path)));
   const all = followPackedLinks(new Map([...pages, ['printed.js', printed]]));
   assert.deepEqual(all.broken, []);
   assert.ok(all.followed > followPackedLinks(pages).followed, 'no message named a page');

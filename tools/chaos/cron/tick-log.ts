@@ -8,8 +8,11 @@ export type TickLine =
   | (Call & { readonly type: 'start'; readonly rerun: boolean; readonly token: number; readonly remainingMs: number })
   /** The job has ended. `hasFailed`: with an error of its own. */
   | (Call & { readonly type: 'end'; readonly remainingMs: number; readonly hasFailed?: boolean })
-  /** The call has ended. `error`: the code of what it was rejected with. `isLate`: the tick was refused as late. */
-  | (Call & { readonly type: 'done'; readonly error?: string; readonly isLate?: boolean })
+  /**
+   * The call has ended. `error`: the code of what it was rejected with. `isLate`: the tick was refused as late.
+   * `isLost`: the lease was lost by then, after the job had ended.
+   */
+  | (Call & { readonly type: 'done'; readonly error?: string; readonly isLate?: boolean; readonly isLost?: boolean })
   /** The process is dead, at the latest since then. */
   | { readonly type: 'killed'; readonly on: string; readonly at: number };
 
@@ -87,5 +90,6 @@ function heldUntil({ start, end, killedAt = Infinity }: TickCall): number {
 
 function isWhole({ end, done }: TickCall): boolean {
   // The end is noted before the lock is released, and tried for a lease: within what was left of it, that has succeeded.
-  return end !== undefined && done !== undefined && done.at < end.at + end.remainingMs;
+  // A shutdown that does not wait for it ends the lease, and the tries.
+  return end !== undefined && done !== undefined && !done.isLost && done.at < end.at + end.remainingMs;
 }

@@ -234,7 +234,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
   },
   'a run that was granted too late, and is refused then, stays in the history': {
     rule: 'history',
-    first: 8,
+    first: 51,
     breakJobs: jobsWith((jobs, server) => ({
       async claim(tick, claim) {
         const before = runsOf(server, tick.resource);

@@ -145,10 +145,12 @@ export class JobProcess {
     };
     world.add({ type: 'fired', ...line(), job: job.name, tick });
     let error: string | undefined;
+    let signal: AbortSignal | undefined;
     try {
       await this.#singletons.run(
         options,
         async (lease, { rerun }) => {
+          ({ signal } = lease);
           const remainingMs = (): number => lease.remainingMs() / clock.rate;
           world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });
           await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
@@ -161,7 +163,8 @@ export class JobProcess {
     } catch (thrown) {
       error = thrown instanceof Error ? thrown.name : String(thrown);
     }
-    world.add({ type: 'done', ...line(), ...(error !== undefined && { error }) });
+    const isLost = signal?.aborted === true;
+    world.add({ type: 'done', ...line(), ...(error !== undefined && { error }), ...(isLost && { isLost }) });
   }
 }
 

@@ -236,7 +236,7 @@ export const LOCK_MUTANTS = [
     what: 'whoever asks next for a line knows nothing of what the one before has heard',
     file: 'kernel/acquiring/local-queue.js',
     find: 'return (this.#waiter = new StoreWaiter(',
-    replace: 'this.log = new AttemptLog();\n        return (this.#waiter = new StoreWaiter(',
+    replace: 'this.#log = new AttemptLog();\n        return (this.#waiter = new StoreWaiter(',
     scenario: 'crowd',
     caughtBy: ['outcomes'],
   },

@@ -1,6 +1,7 @@
 import { type KeepReply, type KeptPlace, type LockOwner, PER_STEP } from '../kernel/store/lock-store.js';
 import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
 import { inRootContext } from '../kernel/util/async-contexts.js';
+import { soon } from '../kernel/util/promises.js';
 import { waitersOf } from './keys.js';
 import { readKeepReplies, readRenewReplies, stamp } from './lock-replies.js';
 import { KEEP, RENEW } from './script/scripts.js';
@@ -46,8 +47,6 @@ export function keepPlaces(
   });
 }
 
-const SOON = Promise.resolve();
-
 interface GatheredRenewal {
   readonly lock: string;
   readonly ownerId: string;
@@ -68,8 +67,7 @@ export class Renewals {
     const lock = keys.lock(resource);
     const fence = keys.fence(lock);
     return new Promise((resolve, reject) => {
-      // No fake timer of a test holds up a promise.
-      if (this.#waiting.size === 0) void SOON.then(this.#sendAll);
+      if (this.#waiting.size === 0) void soon(this.#sendAll);
       const together = this.#waiting.get(fence) ?? [];
       this.#waiting.set(fence, together);
       if (together.push({ lock, ownerId: id, leaseMs, resolve, reject }) < PER_STEP) return;

@@ -99,6 +99,45 @@ export function deliver(said: Exclude<InboxMessage, { probe: string }>, listener
   else listener.called(said.call);
 }
 
+/** A channel that is subscribed to on each new connection, and again after a pause if Redis refuses or does not answer. */
+class Subscription {
+  #again: Timer | undefined;
+  #isClosed = false;
+
+  constructor(
+    private readonly subscriber: Connection['subscriber'],
+    private readonly channel: string,
+    private readonly clock: Clock,
+    private readonly told: { accepted(): void; refused(why: string): void },
+  ) {}
+
+  readonly begin = (): void => {
+    this.pause();
+    // The connection broke: the next one subscribes again.
+    if (this.subscriber.status !== 'ready') return;
+    this.subscriber.subscribe(this.channel).then(
+      () => this.told.accepted(),
+      (error: unknown) => {
+        const sorted = toStoreError(error);
+        if (sorted.failure === 'refused') this.told.refused(sorted.message);
+        if (this.#isClosed) return;
+        this.pause();
+        this.#again = this.clock.setTimer(this.begin, subscriptionPause(sorted), { background: true });
+      },
+    );
+  };
+
+  /** Until the next connection. */
+  pause(): void {
+    this.#again?.cancel();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.pause();
+  }
+}
+
 /**
  * The channel on which this instance learns of its grants, and of watched resources that are free. There is one subscription, made at start-up, whatever the instance waits for.
  */
@@ -115,8 +154,7 @@ export class Inbox {
   readonly hearing: InboxProbes;
   /** `true` once Redis has answered to the subscription on the present connection. */
   #isAnswered = false;
-  #again: Timer | undefined;
-  #joinAgain: Timer | undefined;
+  #subscriptions: readonly Subscription[] = [];
   #isClosed = false;
 
   /**
@@ -164,48 +202,30 @@ export class Inbox {
         this.listener.reconnected();
         check();
       };
-      // Messages were lost in the meantime: the waiters have to ask now.
-      const subscribe = (): void => {
-        this.#again?.cancel();
-        // The connection broke: the next one subscribes again.
-        if (subscriber.status !== 'ready') return;
-        subscriber.subscribe(own).then(
-          () => settle(),
-          (error: unknown) => {
-            const sorted = toStoreError(error);
-            const isKnown = this.#isAnswered && this.refusal !== undefined;
-            if (sorted.failure === 'refused' && !isKnown) settle(sorted.message);
-            if (this.#isClosed) return;
-            this.#again?.cancel();
-            this.#again = this.clock.setTimer(subscribe, subscriptionPause(sorted), { background: true });
-          },
-        );
-      };
+      const ownInbox = new Subscription(subscriber, own, this.clock, {
+        // Messages were lost in the meantime: the waiters have to ask now.
+        accepted: () => settle(),
+        refused: (message) => {
+          const isKnown = this.#isAnswered && this.refusal !== undefined;
+          if (!isKnown) settle(message);
+        },
+      });
       // Locks do without it: an instance that an ACL keeps from it leaves its reports instead.
-      const join = (): void => {
-        this.#joinAgain?.cancel();
-        if (subscriber.status !== 'ready') return;
-        subscriber.subscribe(ofAll).then(
-          () => this.listener.unasked(false),
-          (error: unknown) => {
-            const sorted = toStoreError(error);
-            if (this.#isClosed) return;
-            if (sorted.failure === 'refused') this.listener.unasked(true);
-            this.#joinAgain?.cancel();
-            this.#joinAgain = this.clock.setTimer(join, subscriptionPause(sorted), { background: true });
-          },
-        );
-      };
+      const ofInstances = new Subscription(subscriber, ofAll, this.clock, {
+        accepted: () => this.listener.unasked(false),
+        refused: () => {
+          if (!this.#isClosed) this.listener.unasked(true);
+        },
+      });
+      this.#subscriptions = [ownInbox, ofInstances];
       subscriber.on('ready', () => {
         this.openedAt = this.clock.now();
         this.#isAnswered = false;
-        subscribe();
-        join();
+        for (const subscription of this.#subscriptions) subscription.begin();
       });
       subscriber.on('close', () => {
         this.#isAnswered = false;
-        this.#again?.cancel();
-        this.#joinAgain?.cancel();
+        for (const subscription of this.#subscriptions) subscription.pause();
         this.hearing.closed();
       });
       connection.onConnected(() => {
@@ -231,8 +251,7 @@ export class Inbox {
 
   close(): void {
     this.#isClosed = true;
-    this.#again?.cancel();
-    this.#joinAgain?.cancel();
+    for (const subscription of this.#subscriptions) subscription.close();
     this.hearing.stop();
   }
 }

@@ -261,7 +261,7 @@ export class StoreLease {
     // Nearly always: the only holder.
     if (this.#holders === holder) this.#holders = NONE;
     else if (isList(this.#holders)) this.#holders = this.#holders.filter((other) => other !== holder);
-    return this.#holders !== NONE && this.holders.length > 0;
+    return this.holders.length > 0;
   }
 
   /**

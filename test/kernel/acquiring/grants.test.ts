@@ -21,17 +21,17 @@ import {
 const LEASE_MS = 3_000;
 const DEADLINE_MS = LEASE_MS - 32;
 
+let world: LockWorld;
+let a: Instance;
+let b: Instance;
+
+beforeEach(() => {
+  world = new LockWorld();
+  a = world.instance('a');
+  b = world.instance('b');
+});
+
 describe('a grant message', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   const terms: LockOptions = { leaseMs: LEASE_MS, waitMs: Infinity };
   const wait = (options: LockOptions = {}) => track(b.locks.acquire('stock', { ...terms, ...options }));
   const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
@@ -208,16 +208,6 @@ describe('a grant message', () => {
 });
 
 describe('a grant', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   const terms: LockOptions = { leaseMs: 3_000, waitMs: Infinity };
   const wait = (options: LockOptions = {}) => track(b.locks.acquire('stock', { ...terms, ...options }));
   const verbs = ({ store }: Instance) => store.commands.map(({ verb }) => verb);
@@ -315,16 +305,6 @@ it('an abandoned wait keeps no reference to its caller', () => {
 });
 
 describe('the holders in an error', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   it('of a call that does not wait come from its reply, also in the event of tryAcquire()', async () => {
     const { fencingToken } = await a.locks.acquire('stock', { mode: 'reentrant' });
     await world.clock.advance(500);
@@ -385,16 +365,6 @@ describe('the holders in an error', () => {
 const DOWN = 'not connected to Redis (connect ECONNREFUSED)';
 
 describe('a Redis that is not connected (unavailableMs)', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   const goAway = ({ store } = b) => {
     store.all(failing('notExecuted', DOWN));
     store.trouble = () => new LockStoreError('notExecuted', DOWN);

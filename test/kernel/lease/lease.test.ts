@@ -13,17 +13,17 @@ import {
   replyLost,
 } from '../../support/world/scripted-store.js';
 
+let world: LockWorld;
+let a: Instance;
+let b: Instance;
+
+beforeEach(() => {
+  world = new LockWorld();
+  a = world.instance('a');
+  b = world.instance('b');
+});
+
 describe('a lease', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   describe('release', () => {
     it('frees the resource and leaves nothing behind', async () => {
       const lease = await a.locks.acquire('stock');
@@ -227,16 +227,6 @@ const READ: LockOptions = { mode: 'read', waitMs: Infinity };
 const WRITE: LockOptions = { mode: 'write', waitMs: Infinity };
 
 describe('a writer that is downgraded to a reader', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   const mode = async () => (await b.locks.inspect('stock')).mode;
   const size = ({ locks }: Instance) => locks['operators']['deps'].localQueues.size;
 
@@ -343,16 +333,6 @@ describe('a writer that is downgraded to a reader', () => {
 });
 
 describe('releases inside of releases', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   it('a release that is called again by its observer passes the lock on once', async () => {
     const first = await a.locks.acquire('stock');
     a.locks.observers.add(({ type }) => {

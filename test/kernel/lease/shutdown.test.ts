@@ -6,17 +6,17 @@ import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { failing, lostOnTheWay, repliedWhen } from '../../support/world/scripted-store.js';
 
+let world: LockWorld;
+let a: Instance;
+let b: Instance;
+
+beforeEach(() => {
+  world = new LockWorld();
+  a = world.instance('a');
+  b = world.instance('b');
+});
+
 describe('shutdown', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   it('takes no new locks', async () => {
     track(a.locks.shutdown(10_000));
     await expect(a.locks.acquire('stock')).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN', resource: 'stock' });
@@ -175,16 +175,6 @@ describe('shutdown', () => {
 const CUSTOMERS = ['anna', 'ben', 'cleo', 'dan', 'eve', 'fay', 'gus', 'hal'];
 
 describe('a call from inside of work that a shutdown drains', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   /** Runs work under a lease that continues after the shutdown has begun. */
   async function drained<T>(work: () => Promise<T>, drainMs = 10_000) {
     const begun = gate();
@@ -298,16 +288,6 @@ describe('a call from inside of work that a shutdown drains', () => {
 });
 
 describe('a shutdown rejects waiters', () => {
-  let world: LockWorld;
-  let a: Instance;
-  let b: Instance;
-
-  beforeEach(() => {
-    world = new LockWorld();
-    a = world.instance('a');
-    b = world.instance('b');
-  });
-
   const wait = (count: number) =>
     Array.from({ length: count }, () => track(a.locks.acquire('stock', { waitMs: Infinity })));
 

@@ -1005,10 +1005,11 @@ function addRuns(runsKey?: Value, historySize?: Value, ...rest: Value[]): Value 
   lua.tried(() => redis.lpush(runsKey, ...rest));
   lua.tried(() => redis.ltrim(runsKey, 0, historySize - 1));
 }
-function dropOpenRun(runsKey?: Value, tick?: Value): Value {
+function dropOpenRun(runsKey?: Value, tick?: Value, attempt?: Value): Value {
   for (const run of recentRuns(runsKey)) {
     if (run.slice(0, tick.length + 1) === `${tick} `) {
-      if (lua.match(run, /^\S+ \d+ [-rmc]+ \S+ \d+$/) !== undefined) {
+      const reruns: Value = lua.match(run, /^\S+ \d+ (r*)[-mc]* \S+ \d+$/);
+      if (reruns !== undefined && reruns.length === attempt - 1) {
         lua.tried(() => redis.lrem(runsKey, 1, run));
       }
       return;
@@ -1017,8 +1018,8 @@ function dropOpenRun(runsKey?: Value, tick?: Value): Value {
 }
 
 // features/jobs/redis/lua/include/job-unbegun.lua
-function forgetRun(runsKey?: Value, recordKey?: Value, tick?: Value, lastMissed?: Value): Value {
-  dropOpenRun(runsKey, tick);
+function forgetRun(runsKey?: Value, recordKey?: Value, tick?: Value, attempt?: Value, lastMissed?: Value): Value {
+  dropOpenRun(runsKey, tick, attempt);
   const record: Value = (lastMissed !== '' ? lua.tried(() => redis.hmget(recordKey, 'owed', 'span')) : undefined) ?? [];
   if (record[0] === undefined && record[1] !== undefined && lua.match(record[1], /^\d+ \d+ (\d+)/) === lastMissed) {
     lua.tried(() => redis.hset(recordKey, 'owed', lastMissed));
@@ -1422,7 +1423,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
     if (!lua.is(kind) || !isMine || state === '') {
       return;
     }
-    forgetRun(runsKey, recordKey, entryTick, kind === 'catchUp' && lua.is(previous) ? previous : '');
+    forgetRun(runsKey, recordKey, entryTick, attempt, kind === 'catchUp' && lua.is(previous) ? previous : '');
     if (kind === 'catchUp') {
       redis.set(claimKey, writeClaim('returned', attempt), 'PX', keepMs);
     }
@@ -1480,7 +1481,7 @@ function claimTickScript(KEYS: Value, ARGV: Value): Value {
   const flags = `${'r'.repeat(attempt - 1)}${kind === 'manual' ? 'm' : ''}${kind === 'catchUp' ? 'c' : ''}`;
   const entry = `${entryTick} ${now} ${flags === '' ? '-' : flags} ${lua.match(owner, /^[^/]*/)}`;
   if (isMine && state !== '') {
-    dropOpenRun(runsKey, entryTick);
+    dropOpenRun(runsKey, entryTick, attempt);
   }
   addRuns(runsKey, historySize, `${entry} ${lua.formatInteger(token)}`);
   keepJob(recordKey, runsKey, instancesKey, jobKeep);
@@ -1628,7 +1629,7 @@ function finishTickScript(KEYS: Value, ARGV: Value): Value {
   const stands: Value = lua.firstTruthy(to === 'returned' ? writeClaim(to, attempt) : undefined, to);
   redis.set(claimKey, stands, 'PX', keepMs);
   if (lua.is(entryTick) && state !== '') {
-    forgetRun(runsKey, recordKey, entryTick, lastMissed);
+    forgetRun(runsKey, recordKey, entryTick, attempt, lastMissed);
   }
   return 1;
 }

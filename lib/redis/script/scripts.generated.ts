@@ -901,11 +901,12 @@ local function addRuns(runsKey, historySize, ...)
   redis.pcall('LTRIM', runsKey, 0, historySize - 1)
 end
 
--- Deletes the newest run of a tick, if it has not ended.
-local function dropOpenRun(runsKey, tick)
+-- Deletes the newest run of a tick, if it is this attempt and has not ended. An earlier attempt has crashed, and stays.
+local function dropOpenRun(runsKey, tick, attempt)
   for _, run in ipairs(recentRuns(runsKey)) do
     if string.sub(run, 1, #tick + 1) == tick .. ' ' then
-      if string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then redis.pcall('LREM', runsKey, 1, run) end
+      local reruns = string.match(run, '^%S+ %d+ (r*)[-mc]* %S+ %d+$')
+      if reruns and #reruns == attempt - 1 then redis.pcall('LREM', runsKey, 1, run) end
       return
     end
   end
@@ -914,8 +915,8 @@ end
 
 // features/jobs/redis/lua/include/job-unbegun.lua
 const jobUnbegun = `
-local function forgetRun(runsKey, recordKey, tick, lastMissed)
-  dropOpenRun(runsKey, tick)
+local function forgetRun(runsKey, recordKey, tick, attempt, lastMissed)
+  dropOpenRun(runsKey, tick, attempt)
   local record = lastMissed ~= '' and redis.pcall('HMGET', recordKey, 'owed', 'span') or {}
   if not record[1] and record[2] and string.match(record[2], '^%d+ %d+ (%d+)') == lastMissed then
     redis.pcall('HSET', recordKey, 'owed', lastMissed)
@@ -1026,7 +1027,7 @@ end
 -- The answer to an earlier grant of this owner came too late, and now it does not get the run.
 local function refuseUnbegun()
   if not kind or not isMine or state == '' then return end
-  forgetRun(runsKey, recordKey, entryTick, kind == 'catchUp' and previous or '')
+  forgetRun(runsKey, recordKey, entryTick, attempt, kind == 'catchUp' and previous or '')
   if kind == 'catchUp' then redis.call('SET', claimKey, writeClaim('returned', attempt), 'PX', keepMs) end
 end
 if kind and kind ~= 'manual' then
@@ -1068,7 +1069,7 @@ if kind == 'catchUp' then redis.pcall('HDEL', recordKey, 'owed') end
 local flags = string.rep('r', attempt - 1) .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
 local entry = entryTick .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
 -- The answer to an earlier grant of this owner came too late: that run never began.
-if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
+if isMine and state ~= '' then dropOpenRun(runsKey, entryTick, attempt) end
 addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
 keepJob(recordKey, runsKey, instancesKey, jobKeep)
 local isNew = nextAt ~= '' and not record.next
@@ -1229,7 +1230,7 @@ if claimant ~= owner then return 0 end
 -- A run that another owner may have begun stays one.
 local stands = to == 'returned' and writeClaim(to, attempt) or to
 redis.call('SET', claimKey, stands, 'PX', keepMs)
-if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, lastMissed) end
+if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, attempt, lastMissed) end
 return 1
 `;
 

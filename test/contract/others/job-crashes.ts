@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { ANY_NUMBER, assertEquals, assertMatches } from '../asserts.js';
 import { SHORT_MS } from '../requests.js';
 import type { Base, Suite } from '../suite.js';
-import { claim, claimTick, end, JOB, openJobs, ownerOf } from './job-world.js';
+import { claim, claimTick, end, JOB, openJobs, ownerOf, tickAt } from './job-world.js';
+import { giveBack } from './tick-world.js';
 
 /** Contract of job stores: the history of a run whose lease expired before its end. */
 export function describeJobCrashes(suite: Suite<Base>): void {
@@ -82,6 +83,26 @@ export function describeJobCrashes(suite: Suite<Base>): void {
       await claimTick(two, 'manual:1', ownerOf(two), 'manual');
       assert.equal((await claim(one, at, owner)).status, 'overlap');
       assertMatches((await look()).runs, [{ tick: 'manual:1' }]);
+    });
+
+    it('keeps a crashed run whose rerun is given back, and then waits behind another run', async ({
+      subject,
+      one,
+      two,
+      at,
+      look,
+    }) => {
+      const [rerun, inTheWay, next] = [ownerOf(two), ownerOf(two), ownerOf(one)];
+      await claim(one, at, ownerOf(one), {}, { leaseMs: SHORT_MS });
+      await subject.pass(SHORT_MS);
+      assertMatches(await claim(two, at, rerun, {}, { takeOver: 'unfinished' }), { status: 'granted', attempt: 2 });
+      await giveBack(two.jobs, rerun, tickAt(at));
+      await two.store.release(rerun);
+      await claimTick(two, 'manual:1', inTheWay, 'manual');
+      assertMatches(await claim(one, at, next, {}, { overlap: 'wait' }), { status: 'claimed' });
+      await two.store.release(inTheWay);
+      assertMatches(await claim(one, at, next, {}, { overlap: 'wait' }), { status: 'granted', attempt: 2 });
+      assertMatches((await look()).runs, [{ attempt: 2 }, { tick: 'manual:1' }, { attempt: 1, outcome: 'crashed' }]);
     });
 
     it('keeps a crashed run whose rerun is stopped by a pause', async ({ subject, one, two, at, look }) => {

@@ -165,7 +165,7 @@ end
 -- The answer to an earlier grant of this owner came too late, and now it does not get the run.
 local function refuseUnbegun()
   if not kind or not isMine or state == '' then return end
-  forgetRun(runsKey, recordKey, entryTick, kind == 'catchUp' and previous or '')
+  forgetRun(runsKey, recordKey, entryTick, attempt, kind == 'catchUp' and previous or '')
   if kind == 'catchUp' then redis.call('SET', claimKey, writeClaim('returned', attempt), 'PX', keepMs) end
 end
 if kind and kind ~= 'manual' then
@@ -207,7 +207,7 @@ if kind == 'catchUp' then redis.pcall('HDEL', recordKey, 'owed') end
 local flags = string.rep('r', attempt - 1) .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
 local entry = entryTick .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
 -- The answer to an earlier grant of this owner came too late: that run never began.
-if isMine and state ~= '' then dropOpenRun(runsKey, entryTick) end
+if isMine and state ~= '' then dropOpenRun(runsKey, entryTick, attempt) end
 addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
 keepJob(recordKey, runsKey, instancesKey, jobKeep)
 local isNew = nextAt ~= '' and not record.next

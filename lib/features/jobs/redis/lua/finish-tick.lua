@@ -25,5 +25,5 @@ if claimant ~= owner then return 0 end
 -- A run that another owner may have begun stays one.
 local stands = to == 'returned' and writeClaim(to, attempt) or to
 redis.call('SET', claimKey, stands, 'PX', keepMs)
-if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, lastMissed) end
+if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, attempt, lastMissed) end
 return 1

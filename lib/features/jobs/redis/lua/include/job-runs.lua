@@ -15,11 +15,12 @@ local function addRuns(runsKey, historySize, ...)
   redis.pcall('LTRIM', runsKey, 0, historySize - 1)
 end
 
--- Deletes the newest run of a tick, if it has not ended.
-local function dropOpenRun(runsKey, tick)
+-- Deletes the newest run of a tick, if it is this attempt and has not ended. An earlier attempt has crashed, and stays.
+local function dropOpenRun(runsKey, tick, attempt)
   for _, run in ipairs(recentRuns(runsKey)) do
     if string.sub(run, 1, #tick + 1) == tick .. ' ' then
-      if string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then redis.pcall('LREM', runsKey, 1, run) end
+      local reruns = string.match(run, '^%S+ %d+ (r*)[-mc]* %S+ %d+$')
+      if reruns and #reruns == attempt - 1 then redis.pcall('LREM', runsKey, 1, run) end
       return
     end
   end

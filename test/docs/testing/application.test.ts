@@ -4,6 +4,7 @@ import {
   LeaseLostError,
   LockTimeoutError,
   LockUnavailableError,
+  RedisLockService,
 } from 'nestjs-redis-lock';
 import {
   type TestLocks,
@@ -51,6 +52,24 @@ describe('orders, in the application', () => {
     await locks.advance(5_000);
     await paying;
     await other.release();
+  });
+
+  it('shows a place in line', async () => {
+    const other = await locks.holdElsewhere('order:7');
+    const paying = orders.pay('7'); // the first in line
+    const places: number[] = [];
+    const next = app
+      .get(RedisLockService)
+      .using(
+        'order:7',
+        { onWait: ({ ahead }) => places.push(ahead + 1) },
+        () => 'shipped',
+      );
+    await locks.advance(50); // shorter waits aren't reported
+    assert.deepEqual(places, [2]);
+    await other.release();
+    await paying;
+    assert.equal(await next, 'shipped');
   });
 
   it('pays no further order when its lease is lost', async () => {

@@ -1,6 +1,6 @@
 import { eventually } from '../support/expect/eventually.js';
 import { startRedis } from '../support/redis/redis-server.js';
-import { describeJobStore, describeLockStore } from '../contract/describe-stores.js';
+import { describeJobStore, describeLockStore, describeResultStore } from '../contract/describe-stores.js';
 import { onEveryServer } from './subjects/every-server.js';
 import { useSubjectsOn } from './subjects/on-redis.js';
 import { oneRedis } from './subjects/one-redis.js';
@@ -29,4 +29,5 @@ describe('the Redis lock store, when a replica has to have each grant', () => {
     parts: ['leases', 'readWrite', 'writer', 'downgrade'],
   });
   describe('the job store', () => describeJobStore(onEveryServer, onRedis));
+  describe('the store of results', () => describeResultStore(onEveryServer, onRedis));
 });

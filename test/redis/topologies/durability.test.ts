@@ -1,10 +1,12 @@
 import { jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
+import { OnceCalls } from '../../../lib/features/once/core/once-calls.js';
+import { RedisResultStore } from '../../../lib/features/once/redis/redis-result-store.js';
 import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { eventually, rejection, untilAborted } from '../../support/expect/eventually.js';
-import { untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
+import { type LockInstance, untilQueued, useAdmin, useInstances } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 import { ReplicaPair } from './replica-pair.js';
 
@@ -172,6 +174,42 @@ describe('with durability, on a primary and its replica', () => {
     pair.heal();
     await jobs.end(owner, { claim: { tick: tick.tick, to: 'finished', claimTtlMs: 10_000 } });
     expect(await pair.replicaAdmin.get('lock:{cron:job}:tick:1')).toBe('finished');
+  });
+
+  describe('once', () => {
+    const OPTIONS = { resultTtlMs: 60_000 };
+    const onceOf = ({ locks, store }: LockInstance) =>
+      new OnceCalls(locks.deps, locks.leases, locks.watches, new RedisResultStore(store));
+    const replicated = () => pair.replicaAdmin.get('lock:{once:report}:result');
+
+    it('returns a result that the replica has', async () => {
+      const once = onceOf(await start({ durability: { replicas: 1, timeoutMs: 5_000 } }));
+      expect(await once.run('report', OPTIONS, () => 'built')).toBe('built');
+      expect(await replicated()).toBe('="built"');
+    });
+
+    it('does not run work whose lock no replica has', async () => {
+      const once = onceOf(await start({ ...DURABLY, defaults: { unavailableMs: 400 } }));
+      pair.stall();
+      const work = jest.fn(() => 'built');
+      const error = await rejection<LockUnavailableError>(once.run('report', OPTIONS, work));
+      expect(error).toBeInstanceOf(LockUnavailableError);
+      expect(error.message).toMatch(UNCONFIRMED);
+      expect(work).not.toHaveBeenCalled();
+      await expectNothingLeft();
+    });
+
+    it('returns a result that no replica has, and reports that', async () => {
+      const here = await start(DURABLY);
+      const stalled = async () => {
+        pair.stall();
+        return 'built';
+      };
+      expect(await onceOf(here).run('report', OPTIONS, stalled)).toBe('built');
+      expect(await replicated()).toBeNull();
+      const [failed] = here.events.filter((event) => event.type === 'releaseFailed');
+      expect(failed?.error.message).toMatch(UNCONFIRMED);
+    });
   });
 });
 

@@ -1271,7 +1271,7 @@ function claimResultScript(KEYS: Value, ARGV: Value): Value {
 
   const kept: Value = lua.tried(() => redis.get(KEYS[3]));
   if (typeof kept === 'string' && /^[=-]/.test(kept) && redis.sha1hex(kept) !== ARGV[2]) {
-    return ['kept', kept];
+    return ['kept', kept, ARGV[2] !== '' ? redis.sha1hex(kept) : undefined];
   }
   return acquireLock(KEYS[0], KEYS[1], KEYS[2], ARGV[0], 'exclusive', ARGV[1], '', 0, ARGV[3])[0];
 }

@@ -806,7 +806,7 @@ const claimResultScript = `
 -- Another program's key of another type counts as none, and is replaced.
 local kept = redis.pcall('GET', KEYS[4])
 if type(kept) == 'string' and string.find(kept, '^[=-]') and redis.sha1hex(kept) ~= ARGV[3] then
-  return { 'kept', kept }
+  return { 'kept', kept, ARGV[3] ~= '' and redis.sha1hex(kept) or nil }
 end
 return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], 'exclusive', ARGV[2], '', 0, ARGV[4])
 `;

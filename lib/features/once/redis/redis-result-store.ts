@@ -25,18 +25,31 @@ export class RedisResultStore implements ResultStore {
     }
   }
 
-  claim({ resource, id, label }: LockOwner, leaseMs: number, unreadable?: string): Promise<ClaimedResult> {
+  async claim(owner: LockOwner, leaseMs: number, unreadable?: string): Promise<ClaimedResult> {
+    const ignored = unreadable === undefined ? '' : createHash('sha1').update(unreadable).digest('hex');
+    const reply = await this.#claim(owner, leaseMs, ignored);
+    const { bytesHash } = reply;
+    // Another program has written bytes that are not UTF-8: the text that was read of them has another hash.
+    const isLossy = reply.status === 'kept' && reply.result === unreadable && bytesHash !== undefined;
+    return isLossy ? this.#claim(owner, leaseMs, bytesHash) : reply;
+  }
+
+  #claim(
+    { resource, id, label }: LockOwner,
+    leaseMs: number,
+    ignored: string,
+  ): Promise<ClaimedResult & { readonly bytesHash?: string | undefined }> {
     const { keys, clientId } = this.store;
     const lock = keys.lock(resource);
-    const ignored = unreadable === undefined ? '' : createHash('sha1').update(unreadable).digest('hex');
     const args = label === undefined ? [id, leaseMs, ignored] : [id, leaseMs, ignored, label];
     return this.store.run(
       CLAIM_RESULT,
       [lock, keys.waiters(resource), keys.fence(lock), keys.result(resource)],
       args,
-      (reply): ClaimedResult => {
-        const [status, result] = Array.isArray(reply) ? (reply as [string, string]) : [];
-        return status === 'kept' ? { status, result: result! } : readAcquireReply(reply, clientId);
+      (reply) => {
+        if (!Array.isArray(reply) || reply[0] !== 'kept') return readAcquireReply(reply, clientId);
+        const [status, result, bytesHash] = reply as ['kept', string, string?];
+        return { status, result, bytesHash };
       },
     );
   }

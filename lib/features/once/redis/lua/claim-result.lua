@@ -9,7 +9,8 @@
 --        2  lease in milliseconds
 --        3  the SHA-1 of a kept text that the caller cannot read, and which counts as none; or ''
 --        4  its label, if any
--- Reply  { 'kept', text }: as the key has it
+-- Reply  { 'kept', text, hash }: as the key has it. hash: the SHA-1 of its bytes, of which text may have lost some; if
+--        ARGV 3 is given
 --        otherwise as acquire.lua to a caller that leaves the queue alone
 
 -- @include clock
@@ -19,6 +20,6 @@
 -- Another program's key of another type counts as none, and is replaced.
 local kept = redis.pcall('GET', KEYS[4])
 if type(kept) == 'string' and string.find(kept, '^[=-]') and redis.sha1hex(kept) ~= ARGV[3] then
-  return { 'kept', kept }
+  return { 'kept', kept, ARGV[3] ~= '' and redis.sha1hex(kept) or nil }
 end
 return acquireLock(KEYS[1], KEYS[2], KEYS[3], ARGV[1], 'exclusive', ARGV[2], '', 0, ARGV[4])

@@ -17,7 +17,7 @@ import {
   checkResources,
   type ResourceNames,
 } from './api/resource.js';
-import { checkWork } from './api/validation.js';
+import { checkWork } from './api/work.js';
 import type { LockOrderEdge } from './events/events.js';
 import type { LockObservers } from './events/observers.js';
 import type { LockStats } from './events/telemetry.js';

@@ -9,7 +9,7 @@ import { useRedis } from '../support/redis/redis-server.js';
 const root = new URL('../../', import.meta.url);
 
 /** The files that a newcomer has to open to follow one call. */
-const MAX_FILES = 37;
+const MAX_FILES = 34;
 /** Beside those, what a newcomer has to open to follow one tick of a job. */
 const MAX_TICK = { files: 12, rooms: 4 };
 

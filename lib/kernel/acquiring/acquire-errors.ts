@@ -1,4 +1,4 @@
-import type { AttemptLog, WaitingTimes } from '../places/asking.js';
+import type { AttemptLog, WaitingTimes } from '../store/ask.js';
 import {
   LockAbortedError,
   LockModeMismatchError,

@@ -1,6 +1,6 @@
 import { asksFirst, needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
 import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
-import { AttemptLog } from '../places/asking.js';
+import { AttemptLog, createOwner } from '../store/ask.js';
 import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
 import {
   allOf,
@@ -9,11 +9,13 @@ import {
   hasLease,
   holderOf,
   isHeldBy,
+  type LocalHolder,
   type LocalStoreLeases,
   sharableWith,
+  StoreLease,
   withLease,
   withoutLease,
-} from './local-store-leases.js';
+} from '../holding/store-lease.js';
 import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
 import { reportsWaits, emitWaitingLong, emitWaiting } from './waits.js';
 import { PlaceReports } from './place-reports.js';
@@ -25,9 +27,7 @@ import type { Hold } from '../holding/hold.js';
 import type { ModeConflict, LockOwner } from '../store/lock-store.js';
 import type { PushedGrant, HolderNotice } from '../store/message-health.js';
 import { passLabel, markLabelStale } from '../holding/labels.js';
-import { createOwner } from '../store/ask.js';
 import type { Runtime } from '../holding/runtime.js';
-import { type LocalHolder, StoreLease } from '../holding/store-lease.js';
 
 /** Nothing is added to it. */
 const NO_CALLS = new WaitingCalls();

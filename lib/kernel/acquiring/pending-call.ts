@@ -8,7 +8,7 @@ import type { SeveralParts } from '../holding/several-parts.js';
 import { LONG_WAIT_MS, noteWait } from './waits.js';
 import type { Origin } from '../util/call-site.js';
 import { onAbort } from '../util/signals.js';
-import { type AttemptLog, givesUpAt, type WaitingTimes } from '../places/asking.js';
+import { type AttemptLog, givesUpAt, type WaitingTimes } from '../store/ask.js';
 import type { DeadlockedCall } from '../api/busy-errors.js';
 
 /** The maximum age of reported holders. */

@@ -1,8 +1,7 @@
 import { aborted, exhausted, mismatched, unavailable, waitedTooLong } from './acquire-errors.js';
 import { heldByCaller, holdsNothing, liveHolds, watchForDeadlock } from './deadlocks.js';
 import type { LocalQueue } from './local-queue.js';
-import { createOwner, withTimeout } from '../store/ask.js';
-import { AttemptLog, givesUpAt, grantedTooLate } from '../places/asking.js';
+import { AttemptLog, createOwner, givesUpAt, grantedTooLate, withTimeout } from '../store/ask.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Grant } from '../holding/hold.js';
 import type { NestedCall } from './pending-call.js';

@@ -1,4 +1,4 @@
-import { Asker, type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../places/asking.js';
+import { Asker, type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../store/ask.js';
 import { ageOf } from './newest-first.js';
 import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
 import type { AcquireReply, LockOwner, QueuedPlace, Queueing } from '../store/lock-store.js';

@@ -1,7 +1,7 @@
 import { JOB_PREFIX, LEADER_PREFIX } from '../api/resource.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { Holders } from '../api/holder.js';
-import type { AttemptLog } from '../places/asking.js';
+import type { AttemptLog } from '../store/ask.js';
 import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { Origin } from '../util/call-site.js';

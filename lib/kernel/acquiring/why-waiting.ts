@@ -3,7 +3,7 @@ import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { Hold } from '../holding/hold.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import { labelOf } from '../holding/labels.js';
-import type { AttemptLog } from '../places/asking.js';
+import type { AttemptLog } from '../store/ask.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { PendingCall } from './pending-call.js';

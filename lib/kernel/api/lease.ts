@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from './errors.js';
 import type { LockMode } from './lock-options.js';
-import { checkWork } from './validation.js';
+import { checkWork } from './work.js';
 
 /**
  * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.

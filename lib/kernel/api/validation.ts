@@ -51,15 +51,6 @@ export function optionFunctionThrew(option: 'key' | 'label', where: string, erro
   return new Kind(`The ${option} function of ${where} threw: ${describeThrown(error)}`, option, { cause: error });
 }
 
-/** @throws InvalidLockOptionsError for anything but a function */
-export function checkWork<W extends (...args: never[]) => unknown>(work: W | undefined, source = 'using'): W {
-  if (typeof work === 'function') return work;
-  throw new InvalidLockOptionsError(
-    `${source} needs a function to run under the lock, not ${describeValue(work)}.`,
-    'work',
-  );
-}
-
 /** @param explained what the pattern allows, for the message */
 export function checkText(option: string, value: unknown, allowed: RegExp, explained: string): void {
   if (typeof value === 'string' && allowed.test(value) && value.isWellFormed()) return;

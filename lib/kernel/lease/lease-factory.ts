@@ -4,7 +4,7 @@ import { type AnyLease, CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/holder.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
 import { LockShutdownError, quoteResource } from '../api/errors.js';
-import { SingleLease } from './single-lease.js';
+import { OVER, SingleLease } from './single-lease.js';
 import { type Grant, Hold, type LossListener } from '../holding/hold.js';
 import { cutShort } from '../acquiring/acquire-errors.js';
 import { completeError, emitFailure, originalError } from '../acquiring/failed-calls.js';
@@ -13,10 +13,9 @@ import type { Origin } from '../util/call-site.js';
 import type { LeaseDeps } from './lease-deps.js';
 import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, reenter } from './reentry.js';
-import { OVER } from './release.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
 import type { LockedWork } from '../api/lease.js';
-import { refuseUnfinished, unfinishedWork } from '../api/unfinished-work.js';
+import { refuseUnfinished, unfinishedWork } from '../api/work.js';
 import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 
 /** Makes leases: of one resource, of several at once, or by entering again a lock that this async context holds. */

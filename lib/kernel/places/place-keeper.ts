@@ -1,4 +1,4 @@
-import { failurePause, HEARTBEAT_MS } from './asking.js';
+import { failurePause, HEARTBEAT_MS } from '../store/ask.js';
 import { type Batch, type Group, keepPeriodMs, Place, type QueuedWaiter, takeDue, timeoutOf } from './place.js';
 import { asStoreError, LockStoreError } from '../store/store-error.js';
 import type { MessageHealth } from '../store/message-health.js';

@@ -1,4 +1,4 @@
-import type { AttemptLog } from './asking.js';
+import type { AttemptLog } from '../store/ask.js';
 import { PER_STEP, type LockOwner, type QueuedPlace } from '../store/lock-store.js';
 import type { Alarm, Due, DueQueue } from '../util/alarms.js';
 

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Alarms } from '../util/alarms.js';
-import { askUntil } from './ask.js';
-import { RefusedCommands } from './refused-commands.js';
+import { askUntil, RefusedCommands } from './ask-until.js';
 import { inRootContext } from '../util/async-contexts.js';
 import { backoff, type Clock } from '../util/clock.js';
 import type { LockStore, LockOwner, Retention } from './lock-store.js';

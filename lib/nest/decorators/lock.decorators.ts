@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import type { Lease, LockedWork } from '../../kernel/api/lease.js';
 import type { AcquireMode } from '../../kernel/api/lock-options.js';
-import { isWebResponse } from '../../kernel/api/unfinished-work.js';
+import { isWebResponse } from '../../kernel/api/work.js';
 import { quote } from '../../kernel/util/quoted.js';
 import type { RedisLockService } from '../redis-lock.service.js';
 import { InterceptedCall } from './intercepted-call.js';

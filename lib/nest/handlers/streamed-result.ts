@@ -4,7 +4,7 @@ import 'reflect-metadata';
 import type { ExecutionContext } from '@nestjs/common';
 import { onDisconnect, rawResponse } from './client-disconnect.js';
 import { LockError } from '../../kernel/api/errors.js';
-import { discard, isWebResponse, streamOf } from '../../kernel/api/unfinished-work.js';
+import { discard, isWebResponse, streamOf } from '../../kernel/api/work.js';
 import { graphqlError } from './answers.js';
 
 /**

@@ -3,12 +3,12 @@ import {
   type LocalStoreLeases,
   sharableWith,
   withLease,
+  type StoreLease,
   withoutLease,
-} from '../../../lib/kernel/acquiring/local-store-leases.js';
+} from '../../../lib/kernel/holding/store-lease.js';
 import { type PendingCall, WaitingCalls } from '../../../lib/kernel/acquiring/pending-call.js';
 import type { LockTimeoutError } from '../../../lib/kernel/api/busy-errors.js';
 import type { LockOptions, ResolvedLockOptions } from '../../../lib/kernel/api/lock-options.js';
-import type { StoreLease } from '../../../lib/kernel/holding/store-lease.js';
 import { gate, track, type Tracked } from '../../support/expect/tracked.js';
 import { settle } from '../../support/world/fake-clock.js';
 import { eventsOf, type Instance, LockWorld } from '../../support/world/lock-world.js';

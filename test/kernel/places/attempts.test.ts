@@ -3,7 +3,7 @@ import { LockUnavailableError } from '../../../lib/kernel/api/errors.js';
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { fixedInterval, type RetryState } from '../../../lib/kernel/api/retry.js';
-import { AttemptLog } from '../../../lib/kernel/places/asking.js';
+import { AttemptLog } from '../../../lib/kernel/store/ask.js';
 import { PlaceKeeper } from '../../../lib/kernel/places/place-keeper.js';
 import type { QueuedWaiter } from '../../../lib/kernel/places/place.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';

@@ -154,7 +154,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'inner-release-frees',
     what: 'when an inner lease of a reentrant holder ends, Redis is told that all of them do',
-    file: 'kernel/lease/release.js',
+    file: 'kernel/lease/single-lease.js',
     find: 'tellDepth(hold, deps);',
     replace: 'await deps.store.release(hold.owner);',
     scenario: 'rush',
@@ -216,7 +216,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'outage-told-as-busy',
     what: 'once somebody held it, the resource is busy for ever, also when Redis has died since',
-    file: 'kernel/places/asking.js',
+    file: 'kernel/store/ask.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'outage',
@@ -225,7 +225,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'long-outage-told-as-busy',
     what: 'the same, in waits that end before their places would be kept',
-    file: 'kernel/places/asking.js',
+    file: 'kernel/store/ask.js',
     find: 'this.#isConcluded = true;',
     replace: "if (this.last === 'busy') return;\n        this.#isConcluded = true;",
     scenario: 'long outage',

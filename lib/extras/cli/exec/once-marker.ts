@@ -1,7 +1,6 @@
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { LOCK_DEFAULTS } from '../../../kernel/api/lock-options.js';
-import { askUntil } from '../../../kernel/store/ask.js';
-import { RefusedCommands } from '../../../kernel/store/refused-commands.js';
+import { askUntil, RefusedCommands } from '../../../kernel/store/ask-until.js';
 import { Alarms } from '../../../kernel/util/alarms.js';
 import { backoff, SYSTEM_CLOCK } from '../../../kernel/util/clock.js';
 import type { RedisLockStore } from '../../../redis/redis-lock-store.js';

@@ -4,8 +4,7 @@ import { LeaseLostError, LockReentryError } from '../../../kernel/api/lease-erro
 import type { SingleLease } from '../../../kernel/lease/single-lease.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import type { LeaseFactory } from '../../../kernel/lease/lease-factory.js';
-import { refuseUnfinished, unfinishedWork } from '../../../kernel/api/unfinished-work.js';
-import { checkWork } from '../../../kernel/api/validation.js';
+import { checkWork, refuseUnfinished, unfinishedWork } from '../../../kernel/api/work.js';
 import type { JobStore } from './job-store.js';
 import { createOwnerId } from '../../../kernel/store/ask.js';
 import { pause } from '../../../kernel/util/promises.js';

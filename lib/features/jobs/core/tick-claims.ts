@@ -1,5 +1,5 @@
 import type { JobStore, RunEnd } from './job-store.js';
-import { askUntil } from '../../../kernel/store/ask.js';
+import { askUntil } from '../../../kernel/store/ask-until.js';
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import { LockStoreError } from '../../../kernel/store/store-error.js';

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { inRootContext } from '../../../kernel/util/async-contexts.js';
 import { Deferred } from '../../../kernel/util/promises.js';
-import { refuseUnfinished, unfinishedWork } from '../../../kernel/api/unfinished-work.js';
+import { refuseUnfinished, unfinishedWork } from '../../../kernel/api/work.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import { type LeaseLostError, NotLeaderError } from '../../../kernel/api/lease-errors.js';
 import { SingleLease } from '../../../kernel/lease/single-lease.js';

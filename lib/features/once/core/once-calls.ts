@@ -10,11 +10,12 @@ import {
 import { LeaseLostError, LockReentryError } from '../../../kernel/api/lease-errors.js';
 import type { Lease, LockedWork } from '../../../kernel/api/lease.js';
 import { checkClearResource, checkOwnResource, onceResource } from '../../../kernel/api/resource.js';
-import { checkWork } from '../../../kernel/api/validation.js';
+import { checkWork } from '../../../kernel/api/work.js';
 import { StoreLease, validUntil } from '../../../kernel/holding/store-lease.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import type { LeaseFactory } from '../../../kernel/lease/lease-factory.js';
-import { ask, askUntil, createOwner, withTimeout } from '../../../kernel/store/ask.js';
+import { ask, createOwner, withTimeout } from '../../../kernel/store/ask.js';
+import { askUntil } from '../../../kernel/store/ask-until.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
 import { backoff } from '../../../kernel/util/clock.js';
 import { Deferred } from '../../../kernel/util/promises.js';

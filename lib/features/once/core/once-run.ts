@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
-import { refuseUnfinished, unfinishedWork } from '../../../kernel/api/unfinished-work.js';
+import { refuseUnfinished, unfinishedWork } from '../../../kernel/api/work.js';
 import type { Hold } from '../../../kernel/holding/hold.js';
 import type { StoreRelease } from '../../../kernel/holding/store-lease.js';
 import { asStoreError } from '../../../kernel/store/store-error.js';

@@ -1,8 +1,7 @@
 import { unavailable, waitedForStore } from '../../../kernel/acquiring/acquire-errors.js';
 import { LockShutdownError } from '../../../kernel/api/errors.js';
-import { createOwnerId } from '../../../kernel/store/ask.js';
+import { Asker, AttemptLog, createOwnerId, heartbeatPause } from '../../../kernel/store/ask.js';
 import { type WatchReply, type FreedMessage, MARKS } from '../../../kernel/store/watch-store.js';
-import { Asker, AttemptLog, heartbeatPause } from '../../../kernel/places/asking.js';
 import type { PendingCall, WaitLimits, WaitingTogether } from '../../../kernel/acquiring/pending-call.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import { LockTimeoutError } from '../../../kernel/api/busy-errors.js';

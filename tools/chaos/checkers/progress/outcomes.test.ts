@@ -1,5 +1,5 @@
 import { renewedTooLate } from '../../../../lib/kernel/acquiring/acquire-errors.js';
-import { grantedTooLate } from '../../../../lib/kernel/places/asking.js';
+import { grantedTooLate } from '../../../../lib/kernel/store/ask.js';
 import { outcomes } from './outcomes.js';
 import { type Story, story } from '../story.js';
 

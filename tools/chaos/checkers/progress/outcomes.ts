@@ -1,5 +1,5 @@
 import { renewedTooLate } from '../../../../lib/kernel/acquiring/acquire-errors.js';
-import { grantedTooLate } from '../../../../lib/kernel/places/asking.js';
+import { grantedTooLate } from '../../../../lib/kernel/store/ask.js';
 import { type Call, type Hold } from '../../history/call.js';
 import type { Unanswered } from '../../history/entries.js';
 import type { History } from '../../history/history.js';

@@ -1,5 +1,15 @@
 import { Stream } from 'node:stream';
 import { InvalidLockOptionsError } from './errors.js';
+import { describeValue } from './validation.js';
+
+/** @throws InvalidLockOptionsError for anything but a function */
+export function checkWork<W extends (...args: never[]) => unknown>(work: W | undefined, source = 'using'): W {
+  if (typeof work === 'function') return work;
+  throw new InvalidLockOptionsError(
+    `${source} needs a function to run under the lock, not ${describeValue(work)}.`,
+    'work',
+  );
+}
 
 /** Results of work whose code runs when something reads them, and what to do instead. */
 const ADVICE = {

@@ -11,24 +11,20 @@ import { LeaseLostError, LockReentryError } from '../../../kernel/api/lease-erro
 import type { Lease, LockedWork } from '../../../kernel/api/lease.js';
 import { checkClearResource, checkOwnResource, onceResource } from '../../../kernel/api/resource.js';
 import { checkWork } from '../../../kernel/api/work.js';
-import { StoreLease, validUntil } from '../../../kernel/holding/store-lease.js';
+import { StoreLease } from '../../../kernel/holding/store-lease.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import type { LeaseFactory } from '../../../kernel/lease/lease-factory.js';
 import { ask, createOwner, withTimeout } from '../../../kernel/store/ask.js';
-import { askUntil } from '../../../kernel/store/ask-until.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
-import { backoff } from '../../../kernel/util/clock.js';
 import { Deferred } from '../../../kernel/util/promises.js';
 import { mergeSignals } from '../../../kernel/util/signals.js';
 import type { LockWatches } from '../../watch/core/lock-watches.js';
 import { decodeResult } from './encoded-result.js';
-import { checkOnceOptions, fillOnceOptions, type OnceOptions, type ResolvedOnce } from './once-options.js';
+import { checkOnceOptions, fillOnceOptions, type OnceOptions } from './once-options.js';
+import { type AskingCall, OnceQuestions } from './once-questions.js';
 import { ResultRelease, serialized } from './once-run.js';
-import type { ClaimedResult, ResultStore } from './result-store.js';
+import type { ResultStore } from './result-store.js';
 import { LockBusyError, LockTimeoutError } from '../../../kernel/api/busy-errors.js';
-
-/** The pauses between two questions to a store that does not answer. */
-const PAUSE_MS = { first: 20, longest: 200 };
 
 /** A result as text, and the loss of the lease under which its work ended. */
 interface Landed {
@@ -44,37 +40,29 @@ type FlightEnd = { readonly landed: Landed } | { readonly failed: unknown } | 'v
 
 type Flight = Deferred<FlightEnd>;
 
-interface Call {
+interface Call extends AskingCall {
   readonly key: string;
-  readonly resource: string;
   readonly work: LockedWork<unknown>;
-  readonly options: ResolvedOnce;
   /** The group that the caller has set. */
   readonly group: string | undefined;
-  readonly startedAt: number;
-  readonly giveUpAt: number;
-  /** Aborts when a shutdown ends the call. */
-  readonly closing: AbortSignal;
-  attempts: number;
-  outcome: 'run' | 'hit' | 'wait';
   hasBegun: boolean;
-  /** The kept text that this call cannot read. */
-  unreadable?: string;
 }
 
 /** The calls of `once` of one process. */
 export class OnceCalls {
   readonly #flights = new Map<string, Flight>();
+  readonly #questions: OnceQuestions;
   readonly #checkName: typeof checkOwnResource;
 
   /** @param results `undefined` if the store keeps none */
   constructor(
     private readonly deps: LeaseDeps,
     private readonly leases: LeaseFactory,
-    private readonly watches: LockWatches,
+    watches: LockWatches,
     private readonly results: ResultStore | undefined,
     suspiciousNames: 'refuse' | 'allow' = 'refuse',
   ) {
+    this.#questions = new OnceQuestions(deps, watches, results);
     this.#checkName = suspiciousNames === 'allow' ? checkOwnResource : checkClearResource;
   }
 
@@ -201,7 +189,7 @@ export class OnceCalls {
     for (;;) {
       if (closing.aborted || lock.signal?.aborted) throw aborted(resource, closing, lock.signal);
       const owner = createOwner(resource, lock, this.deps);
-      const { reply, sentAt } = await this.#claim(call, owner);
+      const { reply, sentAt } = await this.#questions.claim(call, owner);
       if (reply.status === 'granted') {
         const landed = await this.#run(call, owner, reply.fencingToken, sentAt);
         if (landed) return landed;
@@ -210,7 +198,7 @@ export class OnceCalls {
         if (this.#parsed(call, reply.result)) return { encoded: reply.result };
         this.#checkTime(call);
       } else {
-        await this.#waitUntilFree(call, reply);
+        await this.#questions.waitUntilFree(call, reply);
       }
     }
   }
@@ -252,91 +240,10 @@ export class OnceCalls {
     return { encoded, loss: lease.hold.loss ?? takenOver };
   }
 
-  async #claim(call: Call, owner: LockOwner): Promise<{ readonly reply: ClaimedResult; readonly sentAt: number }> {
-    const { clock, orphanReleases } = this.deps;
-    const { lock } = call.options;
-    let sentAt = 0;
-    const reply = await this.#ask(call, 'acquire', {
-      send: () => {
-        sentAt = clock.now();
-        call.attempts++;
-        return this.results!.claim(owner, lock.leaseMs, call.unreadable);
-      },
-      // A grant that arrives after its lease is asked for again.
-      isFinal: ({ status }) => status !== 'granted' || clock.now() < validUntil(sentAt, lock.leaseMs),
-      late: (command) => orphanReleases.refuseLateGrant(command, owner, lock),
-      // It may have been granted.
-      failed: () => orphanReleases.start(owner, lock),
-    });
-    return { reply, sentAt };
-  }
-
   /** Returns the stored result, if there is one that this call can read. */
   async #read(call: Call): Promise<{ readonly value: unknown } | undefined> {
-    const send = () => this.results!.read(call.resource);
-    const encoded = await this.#ask(call, 'read the result of', { send, isRead: true });
+    const encoded = await this.#questions.read(call);
     return encoded === undefined ? undefined : this.#parsed(call, encoded);
-  }
-
-  /** Asks until there is an answer, but no longer than the call waits for its result, or for an unreachable store. */
-  async #ask<T>(
-    { resource, options, startedAt, giveUpAt, closing }: Call,
-    operation: string,
-    command: {
-      send(): Promise<T>;
-      /** `true` if it is answered during a shutdown, too. */
-      isRead?: boolean;
-      isFinal?(reply: T): boolean;
-      late?(command: Promise<T>): void;
-      failed?(): void;
-    },
-  ): Promise<T> {
-    const { alarms, clock, observers } = this.deps;
-    const { attemptTimeoutMs, unavailableMs } = options.lock;
-    const own = options.lock.signal;
-    const { signal, dispose } = command.isRead ? { signal: own, dispose: undefined } : mergeSignals(closing, own);
-    const answer = await askUntil(alarms, clock, {
-      send: command.send,
-      timeoutMs: attemptTimeoutMs,
-      giveUpAt: Math.min(giveUpAt, Math.max(clock.now(), startedAt) + unavailableMs),
-      unanswered: ({ outcome }, sent) => {
-        if (outcome !== 'failed') command.late?.(sent);
-        return false;
-      },
-      pauseMs: (failures) => backoff(PAUSE_MS, failures),
-      ...(command.isFinal && { isFinal: command.isFinal }),
-      ...(signal && { signal }),
-    });
-    dispose?.();
-    if (answer.outcome === 'answered') {
-      observers.answered();
-      return answer.value;
-    }
-    command.failed?.();
-    if (answer.outcome === 'aborted' || closing.aborted) throw aborted(resource, closing, own);
-    const waitedMs = clock.now() < giveUpAt ? unavailableMs : undefined;
-    throw new LockUnavailableError(resource, operation, answer.outcome, answer.error, waitedMs);
-  }
-
-  async #waitUntilFree(call: Call, reply: Exclude<ClaimedResult, { status: 'granted' | 'kept' }>): Promise<void> {
-    const { clock } = this.deps;
-    const { resource, options, startedAt, giveUpAt, attempts } = call;
-    const { signal, waitMs } = options.lock;
-    const seen = 'seen' in reply ? reply.seen : undefined;
-    if (waitMs === 0) throw new LockBusyError(resource, { attempts, retryAfterMs: reply.ttlMs, seen });
-    const timedOut = (asked: number, retryAfterMs: number, holders = seen): LockTimeoutError => {
-      const facts = { attempts: attempts + asked, retryAfterMs, seen: holders };
-      return new LockTimeoutError(resource, { ...facts, waitedMs: clock.now() - startedAt });
-    };
-    const leftMs = Math.ceil(giveUpAt - clock.now());
-    if (leftMs <= 0) throw timedOut(0, reply.ttlMs);
-    call.outcome = 'wait';
-    try {
-      await this.watches.waitUntilFree(resource, signal ? { waitMs: leftMs, signal } : { waitMs: leftMs });
-    } catch (error) {
-      if (!(error instanceof LockTimeoutError)) throw error;
-      throw timedOut(error.attempts, error.retryAfterMs, error);
-    }
   }
 
   /** Returns `undefined` for a text that this call cannot read. It then counts as none. */

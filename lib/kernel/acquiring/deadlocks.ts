@@ -1,21 +1,12 @@
 import { findCycle, type NestedWait, deadlockedCalls } from '../deadlocks/cycles.js';
-import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
-import type { SeveralParts } from '../holding/several-parts.js';
 import { applicationSiteOf } from '../util/call-site.js';
-import type { NestedCall, PendingCall } from './pending-call.js';
+import type { PendingCall } from './pending-call.js';
 import type { DeadlockedCall, HeldMeanwhile } from '../api/busy-errors.js';
 
-interface Caller extends Pick<PendingCall, 'options' | 'startedAt' | 'giveUpAt'> {
-  readonly nested?: NestedCall | undefined;
-  readonly several?: SeveralParts | undefined;
-  alarm?: DeadlockAlarm;
-  deadlock?: readonly DeadlockedCall[];
-}
-
 interface OwnWait extends NestedWait {
-  readonly call: Caller;
+  readonly call: PendingCall;
 }
 
 /**
@@ -24,13 +15,13 @@ interface OwnWait extends NestedWait {
  */
 export function heldByCaller(
   resource: string,
-  call: Caller,
+  call: PendingCall,
   queues: ReadonlyMap<string, { readonly calls: readonly PendingCall[] }>,
   deps: Runtime,
 ): HeldMeanwhile | undefined {
   if (holdsNothing(call)) return undefined;
-  const waits = new Map<Caller, OwnWait>();
-  const waitOf = (each: Caller, wanted: string): OwnWait => {
+  const waits = new Map<PendingCall, OwnWait>();
+  const waitOf = (each: PendingCall, wanted: string): OwnWait => {
     const wait = waits.get(each) ?? { ...nestedWaitOf(wanted, each, deps), call: each };
     waits.set(each, wait);
     return wait;
@@ -48,9 +39,9 @@ export function heldByCaller(
   return deadlock ? { resources, deadlock } : { resources };
 }
 
-/** Has the other processes asked before the wait of the call ends. */
-export function watchForDeadlock(resource: string, call: Caller, deps: Runtime): void {
-  if (!deps.deadlocks || call.options.waitMs === Infinity) return;
+/** Has the other processes asked, once, before the wait of a call that holds locks ends. */
+export function watchForDeadlock(resource: string, call: PendingCall, deps: Runtime): void {
+  if (call.alarm !== undefined || holdsNothing(call) || !deps.deadlocks || call.options.waitMs === Infinity) return;
   call.alarm = deps.deadlocks.watch({
     startedAt: call.startedAt,
     get giveUpAt() {
@@ -65,7 +56,7 @@ export function watchForDeadlock(resource: string, call: Caller, deps: Runtime):
 
 function nestedWaitOf(
   resource: string,
-  call: Caller,
+  call: PendingCall,
   { store, observers }: Pick<Runtime, 'store' | 'observers'>,
 ): NestedWait {
   const { mode, group } = call.options;
@@ -81,16 +72,16 @@ function nestedWaitOf(
 }
 
 /** The innermost first: the parts of a call for several resources, and what its caller held before. */
-export function liveHolds(call: Pick<Caller, 'nested' | 'several'>): readonly Hold[] {
+export function liveHolds(call: Pick<PendingCall, 'nested' | 'several'>): readonly Hold[] {
   const parts = call.several?.leases.map(({ hold }) => hold).reverse() ?? [];
   return [...parts.filter((hold) => hold.checkHeld()), ...outerHolds(call)];
 }
 
-function outerHolds({ nested }: Pick<Caller, 'nested'>): readonly Hold[] {
+function outerHolds({ nested }: Pick<PendingCall, 'nested'>): readonly Hold[] {
   return nested?.holds.filter((hold) => hold.checkHeld()) ?? [];
 }
 
-export function holdsNothing({ nested, several }: Pick<Caller, 'nested' | 'several'>): boolean {
+function holdsNothing({ nested, several }: Pick<PendingCall, 'nested' | 'several'>): boolean {
   return nested === undefined && (several === undefined || several.leases.length === 0);
 }
 

@@ -1,7 +1,27 @@
 import { asksFirst, needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
-import { aborted, mismatched, renewedTooLate, unavailable, waitedTooLong } from './acquire-errors.js';
+import { aborted, renewedTooLate, waitedTooLong } from './acquire-errors.js';
 import { AttemptLog, createOwner } from '../store/ask.js';
-import { heldByCaller, holdsNothing, watchForDeadlock } from './deadlocks.js';
+import { heldByCaller, watchForDeadlock } from './deadlocks.js';
+import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
+import { PlaceReports } from './place-reports.js';
+import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
+import { StoreWaiter } from './store-waiter.js';
+import {
+  followWaits,
+  holdersNow,
+  noteReasons,
+  type QueueFacts,
+  type ReportedWait,
+  reportSlowHolder,
+  reportWait,
+} from './why-waiting.js';
+import { LockAbortedError, LockShutdownError } from '../api/errors.js';
+import type { Holders } from '../api/holder.js';
+import type { Hold } from '../holding/hold.js';
+import type { LockOwner } from '../store/lock-store.js';
+import type { PushedGrant, HolderNotice } from '../store/message-health.js';
+import { passLabel, markLabelStale } from '../holding/labels.js';
+import type { Runtime } from '../holding/runtime.js';
 import {
   allOf,
   excludes,
@@ -16,18 +36,6 @@ import {
   withLease,
   withoutLease,
 } from '../holding/store-lease.js';
-import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
-import { reportsWaits, emitWaitingLong, emitWaiting } from './waits.js';
-import { PlaceReports } from './place-reports.js';
-import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
-import { StoreWaiter } from './store-waiter.js';
-import { followWaits, holdersNow, noteReasons, type QueueFacts, reportSlowHolder } from './why-waiting.js';
-import { LockAbortedError, LockShutdownError } from '../api/errors.js';
-import type { Hold } from '../holding/hold.js';
-import type { ModeConflict, LockOwner } from '../store/lock-store.js';
-import type { PushedGrant, HolderNotice } from '../store/message-health.js';
-import { passLabel, markLabelStale } from '../holding/labels.js';
-import type { Runtime } from '../holding/runtime.js';
 
 /** Nothing is added to it. */
 const NO_CALLS = new WaitingCalls();
@@ -53,7 +61,7 @@ const NO_CALLS = new WaitingCalls();
  * | holds        | a loss; a call waits                               | `acquire`, by the waiter | it asks            |
  * | holds        | a loss; no call waits                              |                          | it has nothing     |
  */
-export class LocalQueue implements WaiterListener {
+export class LocalQueue implements WaiterListener, ReportedWait {
   /** Only while a call waits: a process may hold many resources for which none does. */
   #log: AttemptLog | undefined;
   /** The calls that wait here; the one that the waiter asks for is not among them. */
@@ -106,9 +114,9 @@ export class LocalQueue implements WaiterListener {
     this.#waiting.add(call);
     // First, because an observer may end the call.
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
-    if (call.options.followed) followWaits(this.facts, [call]);
-    this.#watchForDeadlock(call);
-    this.#emitWaiting(call);
+    if (call.options.followed) followWaits(this, [call]);
+    watchForDeadlock(this.resource, call, this.deps);
+    this.#reportWait(call);
   }
 
   /** A newer call of this process cancels pending calls that are `cancellable`, then joins. */
@@ -263,7 +271,7 @@ export class LocalQueue implements WaiterListener {
     if (waiter && isFor(waiter.owner.id)) {
       if (by === undefined) waiter.onRetained(leftMs, sentAt);
       else if (waiter.call.options.newest?.yields) {
-        this.#dismissFirst(LockAbortedError.superseded(this.resource, by, false));
+        this.refused(LockAbortedError.superseded(this.resource, by, false));
       }
     } else if (by !== undefined) {
       const storeLease = firstOf(this.#storeLeases);
@@ -324,11 +332,10 @@ export class LocalQueue implements WaiterListener {
 
   waitsOn(now: number): void {
     const { call } = this.#waiter!;
-    if (this.deps.observation.hasTracer) followWaits(this.facts, this.calls);
-    this.#watchForDeadlock(call);
-    this.#emitWaiting(call, now);
-    this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
+    if (this.deps.observation.hasTracer) followWaits(this, this.calls);
+    watchForDeadlock(this.resource, call, this.deps);
     this.#reportWait(call, now);
+    this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#noteWait();
     this.#placeReports?.report(now);
   }
@@ -343,24 +350,16 @@ export class LocalQueue implements WaiterListener {
   }
 
   waitsForStore(): void {
-    this.#emitWaiting(this.#waiter!.call);
+    this.#reportWait(this.#waiter!.call);
     this.#noteWait();
   }
 
   full(now: number, newer?: string): void {
     const { call, place } = this.#waiter!;
     const hasLostPlace = call.options.newest?.cancels && place !== undefined;
-    if (newer !== undefined) this.#dismissFirst(LockAbortedError.superseded(this.resource, newer, false));
-    else if (hasLostPlace) this.#dismissFirst(LockAbortedError.lostPlace(this.resource));
-    else this.#dismissFirst(remoteFullError(this, call, now));
-  }
-
-  mismatched(found: ModeConflict): void {
-    this.#dismissFirst(mismatched(this.resource, this.#waiter!.call.options, found));
-  }
-
-  refused(): void {
-    this.#dismissFirst(unavailable(this.resource, this.log));
+    if (newer !== undefined) this.refused(LockAbortedError.superseded(this.resource, newer, false));
+    else if (hasLostPlace) this.refused(LockAbortedError.lostPlace(this.resource));
+    else this.refused(remoteFullError(this, call, now));
   }
 
   #waiterFor(call: PendingCall): StoreWaiter {
@@ -394,8 +393,8 @@ export class LocalQueue implements WaiterListener {
     return { resource, store: deps.store, log, ownLease: this.#waiter ? undefined : firstOf(this.#storeLeases) };
   }
 
-  #watchForDeadlock(call: PendingCall): void {
-    if (call.alarm === undefined && !holdsNothing(call)) watchForDeadlock(this.resource, call, this.deps);
+  holders(now: number): Holders {
+    return holdersNow(this.facts, now);
   }
 
   #waitsLong(call: PendingCall): void {
@@ -404,15 +403,8 @@ export class LocalQueue implements WaiterListener {
     this.#reportWait(call, now);
   }
 
-  #emitWaiting(call: PendingCall, now?: number): void {
-    if (!reportsWaits(this.resource) || !call.beginsToWait() || !this.deps.observers.wants('waiting')) return;
-    const seen = holdersNow(this.facts, now ?? this.deps.clock.now());
-    emitWaiting(this.deps, this.resource, call.options, seen, this.#placeOf(call));
-  }
-
-  #reportWait(call: PendingCall, now: number): void {
-    if (!call.shouldReport(now)) return;
-    emitWaitingLong(this.deps, this.resource, call.options, call.waitedMs(now), this.log, now, this.#placeOf(call));
+  #reportWait(call: PendingCall, now = this.deps.clock.now()): void {
+    reportWait(this.deps.observers, this, call, now, this.#placeOf(call));
   }
 
   #outOfTime(call: PendingCall): void {
@@ -441,13 +433,13 @@ export class LocalQueue implements WaiterListener {
       return;
     }
     const next = this.#waiting.first;
-    if (!next || !waiter.suits(next)) return this.#dismissFirst(error);
+    if (!next || !waiter.suits(next)) return this.refused(error);
     this.#waiting.delete(next);
     waiter.continueFor(next);
     call.fail(error);
   }
 
-  #dismissFirst(error: Error): void {
+  refused(error: Error): void {
     const waiter = this.#waiter!;
     waiter.withdraw();
     this.#waiter = undefined;

@@ -3,10 +3,10 @@ import { type NestedCall, PendingCall } from './pending-call.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import { liveHolds } from './deadlocks.js';
 import { LocalQueue } from './local-queue.js';
-import { isExpectedToWait, type WaitingNow } from './waits.js';
+import { isExpectedToWait } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
 import type { PushedGrant, HolderNotice } from '../store/message-health.js';
-import { Polling } from './polling.js';
+import { Poller } from './polling.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
 import type { LocalHolder, StoreLease } from '../holding/store-lease.js';
@@ -24,13 +24,22 @@ class Outcome<T> {
   }
 }
 
+/** A call that waits, for a resource. */
+export interface WaitingNow {
+  readonly call: PendingCall;
+  readonly resource: string;
+  readonly holds: readonly Hold[];
+  /** Its place in the store's queue, if known. */
+  readonly place?: number | undefined;
+}
+
 /** Decides which call of this process gets which resource: a queue for each resource, and the calls that poll. */
 export class LocalQueues {
   readonly #queues = new Map<string, LocalQueue>();
-  protected readonly polling: Polling;
+  /** The calls that poll and wait between two attempts. */
+  readonly #pausing = new Map<PendingCall, string>();
 
   constructor(private readonly deps: Runtime) {
-    this.polling = new Polling(deps, this.#queues);
     for (const end of [deps.closing, deps.drained]) {
       end.addEventListener('abort', () => {
         for (const queue of this.#queues.values()) queue.close(end);
@@ -44,7 +53,7 @@ export class LocalQueues {
 
   /** Counts pending calls, without the candidates of leaderships. Visits every queue. */
   countWaiting(): number {
-    let waiting = this.polling.waiting;
+    let waiting = this.#pausing.size;
     for (const { resource, size } of this.#queues.values()) if (!isExpectedToWait(resource)) waiting += size;
     return waiting;
   }
@@ -54,12 +63,10 @@ export class LocalQueues {
     for (const { resource, calls, placeOfFirst } of this.#queues.values()) {
       if (isExpectedToWait(resource)) continue;
       for (const [index, call] of calls.entries()) {
-        const { options, startedAt, nested } = call;
-        const place = index === 0 ? placeOfFirst : undefined;
-        yield { call, resource, options, startedAt, holds: liveHolds(call), origin: nested?.origin, place };
+        yield { call, resource, holds: liveHolds(call), place: index === 0 ? placeOfFirst : undefined };
       }
     }
-    yield* this.polling.waits();
+    for (const [call, resource] of this.#pausing) yield { call, resource, holds: liveHolds(call) };
   }
 
   /** Counts pending calls by resource, without polling ones. Visits every queue. */
@@ -82,11 +89,10 @@ export class LocalQueues {
       const storeLease = several.take(resource, options.label);
       if (storeLease) return this.#taken(storeLease, take, isPolled);
     }
-    if (isPolled) return this.polling.acquire(resource, options, take, several, nested);
     const { clock, alarms } = this.deps;
     return new Promise((resolve, reject) => {
       if (options.signal?.aborted) return reject(aborted(resource, closing, options.signal));
-      const queue = this.#queueOf(resource);
+      const queue = isPolled ? this.#pollerOf(resource, options) : this.#queueOf(resource);
       const call = new PendingCall(options, clock.now(), new Outcome(take, resolve, reject), alarms, queue);
       call.isInWork = isInWork;
       if (nested !== undefined) call.nested = nested;
@@ -180,6 +186,10 @@ export class LocalQueues {
   reconnected(): void {
     this.deps.places.reconnected();
     for (const queue of this.#queues.values()) queue.reconnected();
+  }
+
+  #pollerOf(resource: string, options: ResolvedLockOptions): Poller {
+    return new Poller(resource, options, this.deps, this.#queues, this.#pausing);
   }
 
   #queueOf(resource: string): LocalQueue {

@@ -1,7 +1,7 @@
 import type { Alarm, Alarms } from '../util/alarms.js';
 import type { Grant, Hold } from '../holding/hold.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { ModeConflict, LockOwner } from '../store/lock-store.js';
+import type { LockOwner } from '../store/lock-store.js';
 import type { DeadlockAlarm } from '../deadlocks/deadlock-watch.js';
 import type { StoreLease } from '../holding/store-lease.js';
 import type { SeveralParts } from '../holding/several-parts.js';
@@ -33,8 +33,8 @@ export interface WaiterListener extends WaitingTogether {
   waitsForStore(): void;
   /** @param newer the instance of a newer call, for which this one has no place */
   full(now: number, newer?: string): void;
-  mismatched(found: ModeConflict): void;
-  refused(): void;
+  /** The call of the waiter fails. */
+  refused(error: Error): void;
   holds(owner: LockOwner): boolean;
 }
 
@@ -135,18 +135,15 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     return Math.min(longWaitAt > now ? longWaitAt : Infinity, endsAt);
   }
 
-  /** Returns `true` once, if the observers should be notified that the call waits. */
-  beginsToWait(): boolean {
-    if (this.#told !== 'nothing') return false;
-    this.#told = 'wait';
-    return true;
-  }
-
-  /** Returns `true` once, if the observers should be notified that the call has waited for long. */
-  shouldReport(now: number): boolean {
-    if (this.#told !== 'wait' || now < this.startedAt + LONG_WAIT_MS) return false;
+  /** Returns what observers are to be told now: that it waits, or later that it has waited for long. Each once. */
+  reportDue(now: number): 'waiting' | 'waitingLong' | undefined {
+    if (this.#told === 'nothing') {
+      this.#told = 'wait';
+      return 'waiting';
+    }
+    if (this.#told !== 'wait' || now < this.startedAt + LONG_WAIT_MS) return undefined;
     this.#told = 'longWait';
-    return true;
+    return 'waitingLong';
   }
 
   /** Stops the alarm for `waitMs`: from now on the waiter in the store watches the time. */

@@ -4,17 +4,16 @@ import type { Alarm, Alarms } from '../util/alarms.js';
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import { NEWS_MS, type PendingCall } from './pending-call.js';
-import { holdersNow, type QueueFacts } from './why-waiting.js';
+import type { ReportedWait } from './why-waiting.js';
 
 /** Most waits are shorter, and nobody could read a report about them. */
 const FIRST_MS = 50;
 
 /** The local queue of a resource. */
-interface ReportedLine {
+interface ReportedLine extends ReportedWait {
   readonly calls: readonly PendingCall[];
   readonly placeOfFirst: number | undefined;
   readonly isUndecided: boolean;
-  readonly facts: QueueFacts;
 }
 
 interface LastReport {
@@ -84,7 +83,7 @@ export class PlaceReports implements Alarm {
   }
 
   #placeAt(ahead: number, now: number): PlaceInLine {
-    return { ahead, holder: holdersNow(this.line.facts, now).holders[0] };
+    return { ahead, holder: this.line.holders(now).holders[0] };
   }
 
   #tell(call: PendingCall, context: AsyncContext, place: PlaceInLine): void {
@@ -100,7 +99,7 @@ export class PlaceReports implements Alarm {
 
   #failed({ options }: PendingCall, error: unknown): void {
     const { observers } = this.deps;
-    const { service, resource, group } = observers.describeCall(this.line.facts.resource, options);
+    const { service, resource, group } = observers.describeCall(this.line.resource, options);
     observers.emit({ type: 'callbackFailed', service, group, resource, callback: 'onWait', error });
   }
 }

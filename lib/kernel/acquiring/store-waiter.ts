@@ -1,4 +1,5 @@
 import { Asker, type AttemptLog, grantedTooLate, heartbeatPause, lookPause } from '../store/ask.js';
+import { mismatched, unavailable } from './acquire-errors.js';
 import { ageOf } from './newest-first.js';
 import { NEWS_MS, type PendingCall, type WaiterListener } from './pending-call.js';
 import type { AcquireReply, LockOwner, QueuedPlace, Queueing } from '../store/lock-store.js';
@@ -261,7 +262,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (isMismatch || reply.status === 'full') this.#outstanding--;
     if (!this.isLatest(attempt)) return;
     if (reply.status === 'full') this.queue.full(now, reply.newer);
-    else if (isMismatch) this.queue.mismatched(reply.found);
+    else if (isMismatch) this.queue.refused(mismatched(this.owner.resource, call.options, reply.found));
     else this.#waitOn(reply, reply.status === 'queued', sentAt, now);
   }
 
@@ -309,7 +310,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   }
 
   protected refused(): void {
-    this.queue.refused();
+    this.queue.refused(unavailable(this.owner.resource, this.log));
   }
 
   protected setAlarm(nextAt: number): void {

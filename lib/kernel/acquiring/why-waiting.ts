@@ -7,6 +7,8 @@ import type { AttemptLog } from '../store/ask.js';
 import type { LockStore } from '../store/lock-store.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { PendingCall } from './pending-call.js';
+import { reportsWaits } from './waits.js';
+import type { LockObservers } from '../events/observers.js';
 
 /** A holder that had the lock for this long is reported to every call that has waited for it. */
 const SLOW_MS = 20;
@@ -54,9 +56,38 @@ function ownHolder(
   return { holders: [{ ...lease, ...readLabel(labelOf(holders)) }], holderCount: 1 };
 }
 
+/** What calls wait for together. */
+export interface ReportedWait {
+  readonly resource: string;
+  readonly log: AttemptLog;
+  /** Returns the holders that they wait for, as far as they are known without asking. */
+  holders(now: number): Holders;
+}
+
+/**
+ * Tells the observers once that a call waits, and once that it has waited for long. If Redis is unreachable, a call waits
+ * for that, and other events report it.
+ */
+export function reportWait(
+  observers: LockObservers,
+  wait: ReportedWait,
+  call: PendingCall,
+  now: number,
+  place?: number,
+): void {
+  const { resource, log } = wait;
+  if (!reportsWaits(resource)) return;
+  for (let type = call.reportDue(now); type !== undefined; type = call.reportDue(now)) {
+    if (!observers.wants(type) || (type === 'waitingLong' && log.last !== 'busy')) continue;
+    const described = observers.describeCall(resource, call.options);
+    const seen = { ...described, ...wait.holders(now), ...(place !== undefined && { place }) };
+    observers.emit(type === 'waiting' ? { type, ...seen } : { type, ...seen, waitedMs: call.waitedMs(now) });
+  }
+}
+
 /** Passes the holders to the tracers of the calls, as far as they are known without asking. */
-export function followWaits(facts: QueueFacts, calls: Iterable<PendingCall>): void {
-  for (const { options } of calls) options.followed?.waits((now) => holdersNow(facts, now));
+export function followWaits(wait: ReportedWait, calls: Iterable<PendingCall>): void {
+  for (const { options } of calls) options.followed?.waits((now) => wait.holders(now));
 }
 
 /**

@@ -194,7 +194,7 @@ class PassThroughClient extends LockClient {
 /** In a queue, a call would wait for the calls before it. */
 class PassThroughQueues extends LocalQueues {
   override acquire<T>(resource: string, options: ResolvedLockOptions, take: (grant: Grant) => T): Promise<T> {
-    return this.polling.acquire(resource, options, take);
+    return super.acquire(resource, { ...options, waitMs: 0 }, take);
   }
 }
 

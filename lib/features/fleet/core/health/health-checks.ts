@@ -121,7 +121,7 @@ export class HealthChecks {
     const now = clock.now();
     const failedAt = watchdog.lastFailureAt;
     let oldestWaitAt = now;
-    for (const { startedAt } of localQueues.waits()) oldestWaitAt = Math.min(oldestWaitAt, startedAt);
+    for (const { call } of localQueues.waits()) oldestWaitAt = Math.min(oldestWaitAt, call.startedAt);
     return {
       held: watchdog.size,
       waiting: localQueues.countWaiting(),

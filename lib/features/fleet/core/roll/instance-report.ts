@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
-import type { LocalQueues } from '../../../../kernel/acquiring/local-queues.js';
-import type { WaitingNow } from '../../../../kernel/acquiring/waits.js';
+import type { LocalQueues, WaitingNow } from '../../../../kernel/acquiring/local-queues.js';
 import type { LockOrderEdge } from '../../../../kernel/events/events.js';
 import type { BlockedTime } from '../../../../kernel/events/telemetry.js';
 import type { LocalHolder } from '../../../../kernel/holding/store-lease.js';
@@ -60,11 +59,11 @@ export class InstanceReport {
       ({ acquiredAt }) => acquiredAt,
     );
     const waiting = oldest(
-      [...localQueues.waits()].filter(({ resource, options }) =>
-        scope.has(resource, () => groupOf(resource, options.group)),
+      [...localQueues.waits()].filter(({ resource, call }) =>
+        scope.has(resource, () => groupOf(resource, call.options.group)),
       ),
       // Calls that hold something first: they may be part of a deadlock.
-      ({ startedAt, holds }) => (holds.length > 0 ? startedAt - MAX_AGE_MS : startedAt),
+      ({ call, holds }) => (holds.length > 0 ? call.startedAt - MAX_AGE_MS : call.startedAt),
     );
     const leading = leaderships?.() ?? [];
     const names = jobs?.() ?? [];
@@ -79,7 +78,7 @@ export class InstanceReport {
       hearing: (store.hearing?.trustedForMs ?? 0) > 0,
       health: this.#health(now),
       held: held.first.map((holder) => leaseOf(holder, groupOfHolder(holder, groupOf), now)),
-      waiting: waiting.first.map((wait) => this.#waitOf(wait, groupOf(wait.resource, wait.options.group), now)),
+      waiting: waiting.first.map((wait) => this.#waitOf(wait, groupOf(wait.resource, wait.call.options.group), now)),
       leaderships: leading.slice(0, MAX_ENTRIES),
       jobs: names.slice(0, MAX_ENTRIES),
       lastMinute: this.#counts.read(),
@@ -110,13 +109,13 @@ export class InstanceReport {
   }
 
   #waitOf(wait: WaitingNow, group: string, now: number): FleetAnswer['waiting'][number] {
-    const { call, resource, options, startedAt, place, holds, origin } = wait;
-    const callSite = applicationSiteOf(origin);
+    const { call, resource, place, holds } = wait;
+    const callSite = applicationSiteOf(call.nested?.origin);
     return {
       call: this.#numberOf(call),
       resource,
-      mode: options.mode,
-      waitedMs: Math.max(0, now - startedAt),
+      mode: call.options.mode,
+      waitedMs: Math.max(0, call.waitedMs(now)),
       ...(place !== undefined && { place }),
       group,
       ...(callSite !== undefined && { callSite: fromWorkingDirectory(callSite) }),

@@ -65,7 +65,8 @@ import { TYPEORM_TRANSACTIONAL_OPTIONS } from '../../lib/features/transactions/n
 import type { RedisLockModuleOptions, RedisLockService } from '../../lib/index.js';
 import { options as tables } from './generated.js';
 
-const MODULE = 'Omit<RedisLockModuleOptions & RedisLockModuleExtras, Exclude<keyof LockDefaults, keyof LeaseLimit>>';
+const MODULE =
+  "Omit<RedisLockModuleOptions & RedisLockModuleExtras, Exclude<keyof LockDefaults, 'restartQuarantineMs'>>";
 const TICK = 'Omit<SingletonTickOptions, keyof SingletonJobOptions>';
 const TIMEOUT = 'Omit<SingletonTimeoutOptions, keyof SingletonJobOptions>';
 const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>";

@@ -2,7 +2,7 @@
 import type { LockMode } from '../../kernel/api/lock-mode.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
 import type { Finding } from '../../features/fleet/core/findings/finding.js';
-import type { LeaseLife } from '../../features/fleet/core/roll/seen-locks.js';
+import type { SeenHolder } from '../../features/fleet/core/roll/seen-locks.js';
 import type { Survey } from '../../features/fleet/core/findings/survey.js';
 import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
 
@@ -121,7 +121,7 @@ export interface DeadlockSeen {
  * The state of a lease, or of its process. The page has a word and a mark for each. `released`: kept until its
  * `minHoldMs` has passed. `noHolder`: calls wait, and no holder was found.
  */
-export type LockLife = LeaseLife | 'released' | 'noHolder';
+export type LockLife = SeenHolder['life'] | 'released' | 'noHolder';
 
 export interface LockRow {
   /** The same lease has the same key in the next answer. */

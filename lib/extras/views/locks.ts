@@ -1,6 +1,6 @@
 import { type Holder, namedGroup } from '../../kernel/api/holder.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
-import { type LeaseLife, locksIn, type SeenHolder, type SeenLock } from '../../features/fleet/core/roll/seen-locks.js';
+import { isWell, locksIn, type SeenHolder, type SeenLock } from '../../features/fleet/core/roll/seen-locks.js';
 
 /** A lease, or a resource without a holder that calls wait for. */
 export interface ListedLease {
@@ -14,11 +14,9 @@ export function leasesIn(roll: FleetReport): ListedLease[] {
   return locks.flatMap((lock) => (lock.holders.length > 0 ? lock.holders.map((lease) => ({ lock, lease })) : { lock }));
 }
 
-const WELL: readonly LeaseLife[] = ['alive', 'notRenewed'];
-
 /** Returns a number by which the lock in the worst trouble is the first: waited for, then in a bad state, then old. */
 export function troubleOf({ lock: { waits, oldestWaitMs }, lease }: ListedLease): number {
-  const isBad = lease !== undefined && !WELL.includes(lease.life);
+  const isBad = lease !== undefined && !isWell(lease);
   const ageMs = waits.length > 0 ? oldestWaitMs : (lease?.heldMs ?? 0);
   return -((waits.length > 0 ? 2 : 0) + (isBad ? 1 : 0)) * 1e13 - Math.min(ageMs, 1e12);
 }

@@ -254,31 +254,28 @@ export const LOCK_OPTIONS = new OptionTable({
 } satisfies OptionsOf<LockOptions>);
 
 /** The options that a module sets for all its locks. */
-export type LockDefaults = LeaseLimit &
-  Required<
-    Pick<
-      LockOptions,
-      | 'leaseMs'
-      | 'waitMs'
-      | 'unavailableMs'
-      | 'watchdog'
-      | 'attemptTimeoutMs'
-      | 'strictOrder'
-      | 'maxWaiters'
-      | 'backgroundRelease'
-      | 'warnAfterMs'
-    >
-  >;
+export interface LockDefaults extends Required<
+  Pick<
+    LockOptions,
+    | 'leaseMs'
+    | 'waitMs'
+    | 'unavailableMs'
+    | 'watchdog'
+    | 'attemptTimeoutMs'
+    | 'strictOrder'
+    | 'maxWaiters'
+    | 'backgroundRelease'
+    | 'warnAfterMs'
+  >
+> {
+  /** A store that has lost its locks grants none for this long, so no lease may be longer. @default no limit */
+  readonly restartQuarantineMs?: number | undefined;
+}
 
 /** The defaults with what follows from them. */
 export interface ResolvedDefaults extends LockDefaults {
   /** The lease of a job's run. */
   readonly runLeaseMs: number;
-}
-
-export interface LeaseLimit {
-  /** A store that has lost its locks grants none for this long, so no lease may be longer. @default no limit */
-  readonly restartQuarantineMs?: number | undefined;
 }
 
 const DEFAULT_MODE = LOCK_OPTIONS.defaults.mode;
@@ -348,7 +345,7 @@ function checkStrategy(option: string, value: unknown): void {
 }
 
 /** @throws InvalidLockOptionsError if the lease is longer than the quarantine of a store that has lost its data */
-export function checkLeaseLimit(leaseMs: number | undefined, { restartQuarantineMs = Infinity }: LeaseLimit): void {
+export function checkLeaseLimit(leaseMs: number | undefined, restartQuarantineMs = Infinity): void {
   if (leaseMs === undefined || leaseMs <= restartQuarantineMs) return;
   throw new InvalidLockOptionsError(
     `leaseMs must be at most restartQuarantineMs (${restartQuarantineMs}), not ${leaseMs}: a Redis that has restarted without ` +
@@ -441,7 +438,7 @@ export function fillLockOptions(
   defaults: LockDefaults,
   permits?: PermitRequest,
 ): ResolvedLockOptions {
-  if (options !== undefined) checkLeaseLimit(options.leaseMs, defaults);
+  if (options !== undefined) checkLeaseLimit(options.leaseMs, defaults.restartQuarantineMs);
   const maxHoldMs = options?.maxHoldMs ?? Infinity;
   const minHoldMs = options?.minHoldMs ?? LOCK_OPTIONS.defaults.minHoldMs;
   const mode = permits ? 'semaphore' : (options?.mode ?? DEFAULT_MODE);

@@ -32,8 +32,6 @@ interface DescribedLease {
   readonly fencingToken: number;
 }
 
-type EndedLease = Pick<LockEventOf<'forceReleased'>, 'fencingToken' | 'holder' | 'label' | 'by' | 'reason'>;
-
 export class LockObservers {
   /** Each observer with the event types it wants; `undefined`: all types. */
   readonly #observers = new Map<LockObserver, readonly LockEventType[] | undefined>();
@@ -92,7 +90,11 @@ export class LockObservers {
     return { service: this.service, resource, mode, group: this.groups.of(resource, group) };
   }
 
-  forceReleased(resource: string, { fencingToken, holder, label, by, reason }: EndedLease): void {
+  forceReleased(
+    resource: string,
+    ended: Omit<LockEventOf<'forceReleased'>, 'type' | 'service' | 'resource' | 'group'>,
+  ): void {
+    const { fencingToken, holder, label, by, reason } = ended;
     this.emit({
       type: 'forceReleased',
       service: this.service,

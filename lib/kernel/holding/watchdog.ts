@@ -249,7 +249,7 @@ export class Watchdog {
     const renew = (): Promise<boolean> =>
       storeLease.renewBy(leaseMs, () => this.store.renew(storeLease.owner, leaseMs), false, sentAt);
     const { observation } = this;
-    const renewed = observation.followsRenewals ? observation.renewal(holder, 'watchdog', renew) : renew();
+    const renewed = observation.followsRenewals ? observation.renewal(holder.followed, 'watchdog', renew) : renew();
     this.#heed(renewed, storeLease, sentAt);
   }
 

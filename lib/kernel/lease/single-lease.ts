@@ -160,11 +160,14 @@ export class SingleLease extends BaseLease implements EnteredLease {
 
   async extend(leaseMs: number = this.hold.leaseMs): Promise<void> {
     LEASE_LENGTH.check('leaseMs', leaseMs);
-    checkLeaseLimit(leaseMs, this.deps.defaults);
+    checkLeaseLimit(leaseMs, this.deps.defaults.restartQuarantineMs);
     this.assertHeld();
     const { hold, deps } = this;
     if (!deps.observation.followsRenewals) await extend(hold, deps, leaseMs);
-    else await deps.observation.renewal(hold, 'extend', () => extend(hold, deps, leaseMs).then(() => hold.checkHeld()));
+    else
+      await deps.observation.renewal(hold.followed, 'extend', () =>
+        extend(hold, deps, leaseMs).then(() => hold.checkHeld()),
+      );
     this.assertHeld();
   }
 

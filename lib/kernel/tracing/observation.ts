@@ -8,10 +8,9 @@ import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
 import { follow, FollowedHold, type Followers, guard, made, tell } from './followers.js';
 
-type ObservedHolder = Parameters<LockObservers['describe']>[0] & { readonly followed?: FollowedHold | undefined };
-
-interface ObservedHold extends ObservedHolder {
-  readonly options: ObservedHolder['options'] & Pick<ResolvedLockOptions, 'followed'>;
+interface ObservedHold {
+  readonly options: Pick<ResolvedLockOptions, 'followed'>;
+  readonly fencingToken: number;
   readonly acquiredAt: number;
   readonly endedAt: number | undefined;
   readonly context: AsyncContext | undefined;
@@ -112,7 +111,7 @@ export class Observation {
    * Runs the work below the hold of a lease; of several, the last one that was granted. Work that comes later, under a
    * lease that a transaction keeps, stays in the context of its caller.
    */
-  runUnder<T>(holds: readonly ObservedHolder[], work: () => T): T {
+  runUnder<T>(holds: readonly Pick<ObservedHold, 'followed'>[], work: () => T): T {
     for (const { followed } of holds.toReversed()) {
       if (followed && !followed.hasRun) return followed.run(work);
     }
@@ -120,10 +119,10 @@ export class Observation {
   }
 
   /** Follows one renewal. @param work resolves to whether this process still has the lock */
-  renewal(holder: ObservedHolder, by: 'watchdog' | 'extend', work: () => Promise<boolean>): Promise<boolean> {
+  renewal(hold: FollowedHold | undefined, by: 'watchdog' | 'extend', work: () => Promise<boolean>): Promise<boolean> {
     const followed = (): Promise<boolean> =>
       follow(
-        made(holder.followed?.traces ?? [], (each) => each.renews?.(by)),
+        made(hold?.traces ?? [], (each) => each.renews?.(by)),
         work,
         (each, isOwner) => each.ended(isOwner ? 'renewed' : 'lost', undefined),
         (each, error) => each.ended('failed', error),

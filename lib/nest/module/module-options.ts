@@ -330,7 +330,7 @@ export function resolveModuleOptions(given: RedisLockModuleOptions) {
   const isMajority = quorum !== undefined && quorum.connections().length > 1;
   const restartQuarantineMs = options.restartQuarantineMs ?? (isMajority ? defaults.runLeaseMs : undefined);
   const limit = resolveQuarantine(restartQuarantineMs, defaults);
-  checkPersistence(options.persistence, limit);
+  checkPersistence(options.persistence, limit.restartQuarantineMs);
   return {
     ...pick(options, 'keyPrefix', 'observers', 'onLeak', 'transactions', 'contention', 'persistence'),
     ...pick(options, 'group', 'labelGroups', 'suspiciousNames'),

@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
-import { type LeaseLimit, type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../kernel/api/lock-options.js';
+import { type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../kernel/api/lock-options.js';
 import {
   checked,
   checkInteger,
@@ -156,7 +156,7 @@ function checkBelow(timeoutMs: number, limitMs: number, limit: string, why: stri
 }
 
 /** @throws InvalidLockOptionsError for an option that would change nothing */
-export function checkPersistence(persistence: 'always' | undefined, { restartQuarantineMs }: LeaseLimit): void {
+export function checkPersistence(persistence: 'always' | undefined, restartQuarantineMs: number | undefined): void {
   if (persistence === undefined || restartQuarantineMs !== undefined) return;
   throw new InvalidLockOptionsError(
     'persistence has no effect without restartQuarantineMs: locks are granted at once after a restart anyway.',
@@ -164,7 +164,7 @@ export function checkPersistence(persistence: 'always' | undefined, { restartQua
   );
 }
 
-export function resolveQuarantine(restartQuarantineMs: number | undefined, { leaseMs }: LockDefaults): LeaseLimit {
+export function resolveQuarantine(restartQuarantineMs: number | undefined, { leaseMs }: LockDefaults) {
   if (restartQuarantineMs === undefined || restartQuarantineMs === 0) return {};
   checkInteger('restartQuarantineMs', restartQuarantineMs, MIN_LEASE_MS, MAX_LEASE_MS);
   if (restartQuarantineMs >= leaseMs) return { restartQuarantineMs };

@@ -152,7 +152,7 @@ function keyOf(resource: string, fencingToken: number): string {
   return `${fencingToken} ${resource}`;
 }
 
-function stillHeld(locks: LocksUnderTest, held: readonly HeldLease[]): string | undefined {
+function stillHeld(locks: LocksUnderTest, held: ReturnType<typeof leasesOf>): string | undefined {
   if (held.length === 0) return undefined;
   const lines = held.map((lease) => describe(locks, lease));
   const [what, it] = held.length === 1 ? ['A lease is', 'it'] : [`${held.length} leases are`, 'each'];
@@ -168,19 +168,14 @@ function metNothing(unmet: readonly string[]): string | undefined {
   return `${what} never hit a command:\n${lines.join('\n')}\nMake the test send such a command, or remove failNext.`;
 }
 
-interface HeldLease {
-  readonly state: LockState;
-  readonly holder: Holder;
-}
-
 /** Returns the leases that are not released. A lease that is retained for its `minHoldMs` is released. */
-function leasesOf(locks: LocksUnderTest): HeldLease[] {
+function leasesOf(locks: LocksUnderTest): { state: LockState; holder: Holder }[] {
   return locks
     .states()
     .flatMap((state) => state.holders.filter(({ isKept }) => !isKept).map((holder) => ({ state, holder })));
 }
 
-function describe(locks: LocksUnderTest, { state, holder }: HeldLease): string {
+function describe(locks: LocksUnderTest, { state, holder }: ReturnType<typeof leasesOf>[number]): string {
   const { resource, mode } = state;
   const { instanceId, fencingToken } = holder;
   const site = locks.callSiteOf(resource, fencingToken);

@@ -3,7 +3,7 @@ import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
-import type { LeaseLife } from '../../../features/fleet/core/roll/seen-locks.js';
+import type { SeenHolder } from '../../../features/fleet/core/roll/seen-locks.js';
 import { labelText, leasesIn, type ListedLease } from '../../views/locks.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { workOf } from '../../views/roll.js';
@@ -88,7 +88,7 @@ function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease):
   return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waiting, state: STATES[life] };
 }
 
-const STATES: Readonly<Record<LeaseLife, string>> = {
+const STATES: Readonly<Record<SeenHolder['life'], string>> = {
   ...LIFE_WORDS,
   alive: 'alive',
   notRenewed: 'alive, not renewing',

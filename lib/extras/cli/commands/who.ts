@@ -104,9 +104,9 @@ function shownOf(instance: FleetInstance) {
   ];
 }
 
-type Held = Pick<FleetInstance['held'][number], 'resource' | 'mode' | 'fencingToken' | 'heldMs' | 'leftMs'>;
+type Cells = 'resource' | 'mode' | 'fencingToken' | 'heldMs' | 'leftMs';
 
-function heldTable(all: readonly (Held & { readonly work: string })[]) {
+function heldTable(all: readonly (Pick<FleetInstance['held'][number], Cells> & { readonly work: string })[]) {
   const rows = all.map(({ resource, mode, fencingToken, heldMs, leftMs, work }) => [
     resource,
     mode,

@@ -31,12 +31,6 @@ type RunRequestState =
   | ({ readonly state: 'ended'; readonly instanceId: string } & AskedEnding)
   | { readonly state: 'gone' };
 
-/** A lease that an operator has ended, and its former holder. */
-interface ReleasedLease extends Operator {
-  readonly fencingToken: number;
-  readonly holder: string;
-}
-
 /** The stored form of a request. Another program may have written it. */
 type Told = Readonly<Record<string, unknown>>;
 
@@ -106,8 +100,11 @@ export class OperatorRequests {
     });
   }
 
-  /** Notifies the instances that this process has ended a lease. One of them reports it as `forceReleased`. */
-  async tellReleased(resource: string, ended: ReleasedLease): Promise<OperatorRequest> {
+  /** Notifies the instances that an operator has ended the lease of a holder here. One of them reports it as `forceReleased`. */
+  async tellReleased(
+    resource: string,
+    ended: Operator & { readonly fencingToken: number; readonly holder: string },
+  ): Promise<OperatorRequest> {
     const request = { resource, id: this.runtime.random.id() };
     const to = JSON.stringify({ state: 'released', ...ended });
     await this.#change(request, { to, ttlMs: ASKED_KEEP_MS, tells: true });

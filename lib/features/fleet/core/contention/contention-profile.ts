@@ -11,17 +11,12 @@ import type { Contention, GroupContention } from './contention.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { WaitTimeline } from './wait-timeline.js';
 
-interface OwnLease {
-  readonly fencingToken: number;
-  readonly group: string;
-}
-
 interface ContentionDeps {
   readonly observers: LockObservers;
   readonly clock: Clock;
   readonly instanceId: string;
   /** The lease of this process with this token, or with a token that counts up from it. */
-  readonly ownLease: (resource: string, fencingToken: number) => OwnLease | undefined;
+  readonly ownLease: (resource: string, fencingToken: number) => Pick<End, 'fencingToken' | 'group'> | undefined;
   readonly waitingNow: () => Map<string, number>;
   /** The sampling interval for origins of calls that have waited; 0: none. */
   readonly callSiteEvery: number;

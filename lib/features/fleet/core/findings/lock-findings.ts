@@ -3,7 +3,7 @@ import { longDuration } from '../../../../kernel/util/durations.js';
 import { count } from '../../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quoted.js';
 import type { FleetReport } from '../roll/lock-fleet.js';
-import { type LeaseLife, locksIn, type SeenHolder, type SeenLock } from '../roll/seen-locks.js';
+import { isWell, locksIn, type SeenHolder, type SeenLock } from '../roll/seen-locks.js';
 import type { Finding } from './finding.js';
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
@@ -33,8 +33,7 @@ export function lockFindings(fleet: FleetReport): Finding[] {
 }
 
 /** The worst holder comes first: the others share the resource with it. */
-const WORST: readonly LeaseLife[] = ['dead', 'silent', 'unknown', 'leaked', 'notRenewed', 'alive'];
-const WELL: readonly LeaseLife[] = ['notRenewed', 'alive'];
+const WORST: readonly SeenHolder['life'][] = ['dead', 'silent', 'unknown', 'leaked', 'notRenewed', 'alive'];
 
 function resourceFinding(
   { resource, holders, waits, oldestWaitMs: oldestMs }: SeenLock,
@@ -43,7 +42,7 @@ function resourceFinding(
   const rank = ({ life }: SeenHolder): number => WORST.indexOf(life === 'notRenewed' ? 'alive' : life);
   const [holder] = [...holders].sort((a, b) => rank(a) - rank(b) || b.heldMs - a.heldMs);
   const isLong = oldestMs >= LONG_MS || (waits.length >= MANY && oldestMs >= MANY_MS);
-  const isHarmless = holder === undefined || WELL.includes(holder.life);
+  const isHarmless = holder === undefined || isWell(holder);
   if (isHarmless && !isLong) return undefined;
   const waiting = waits.length === 0 ? '' : ` ${waitText(waits)}`;
   const shown = {

@@ -1,5 +1,5 @@
 import { LOCK_MODES, type LockMode } from '../../../../kernel/api/lock-mode.js';
-import type { FleetAnswer } from './lock-fleet.js';
+import type { FleetAnswer, FleetLease, FleetWait } from './lock-fleet.js';
 
 /** An answer has at most so many bytes. */
 const MAX_ANSWER_BYTES = 4_096;
@@ -8,9 +8,6 @@ const LAYOUT = 1;
 /** So much of an answer may be names of jobs and leaderships. Leases and waits have the rest. */
 const NAMES_BYTES = 1_024;
 const MAX_SITE = 200;
-
-type HeldEntry = FleetAnswer['held'][number];
-type WaitEntry = FleetAnswer['waiting'][number];
 
 const HEALTH = ['up', 'renewalsFail', 'shuttingDown'] as const;
 
@@ -99,7 +96,7 @@ export function writeAnswer(answer: FleetAnswer): string {
   );
 }
 
-function rowOfLease(lease: HeldEntry): unknown[] {
+function rowOfLease(lease: FleetLease): unknown[] {
   const { resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite, isLeaked } = lease;
   const times = [Math.round(heldMs), Math.round(leftMs)];
   const row = [resource, LOCK_MODES.indexOf(mode), fencingToken, ...times, group, isRenewed ? 1 : 0];
@@ -107,7 +104,7 @@ function rowOfLease(lease: HeldEntry): unknown[] {
   return callSite === undefined ? row : [...row, callSite.slice(0, MAX_SITE)];
 }
 
-function rowOfWait({ call, resource, mode, waitedMs, place, group, callSite = '', holds }: WaitEntry): unknown[] {
+function rowOfWait({ call, resource, mode, waitedMs, place, group, callSite = '', holds }: FleetWait): unknown[] {
   const site = callSite.slice(0, MAX_SITE);
   const held = holds.flatMap(({ resource: name, fencingToken }) => [name, fencingToken]);
   return [call, resource, LOCK_MODES.indexOf(mode), Math.round(waitedMs), place ?? 0, group, site, ...held];
@@ -183,7 +180,7 @@ function readCounts([forMs, acquired, notAcquired, lost, timedOut = 0]: unknown[
   };
 }
 
-function readLease(row: unknown): HeldEntry {
+function readLease(row: unknown): FleetLease {
   const [resource, mode, fencingToken, heldMs, leftMs, group, isRenewed, callSite = '', isLeaked] = list(row);
   return {
     resource: string(resource),
@@ -198,7 +195,7 @@ function readLease(row: unknown): HeldEntry {
   };
 }
 
-function readWait(row: unknown): WaitEntry {
+function readWait(row: unknown): FleetWait {
   const [call, resource, mode, waitedMs, place, group, callSite, ...held] = list(row);
   const holds: { resource: string; fencingToken: number }[] = [];
   for (let index = 0; index < held.length; index += 2) {

@@ -58,8 +58,6 @@ interface Answers {
   readonly withinMs: number;
 }
 
-type FoundHolder = Omit<FleetReport['unlisted'][number], 'life'>;
-
 /** A roll call, and the earliest time at which it may have begun. */
 interface BegunRollCall {
   readonly call: StandingRollCall;
@@ -268,16 +266,12 @@ export class FleetView {
   }
 
   /** Holders that no answer lists, of what a listed call waits for; with `scan`, of all that is held. */
-  async #unlisted(
-    instances: readonly FleetAnswer[],
-    scope: Scope,
-    scan: boolean,
-  ): Promise<{ readonly holders: readonly FoundHolder[]; readonly isScanCut: boolean }> {
+  async #unlisted(instances: readonly FleetAnswer[], scope: Scope, scan: boolean) {
     const listed = new Set(
       instances.flatMap(({ held }) => held.map(({ resource, fencingToken }) => leaseKey(resource, fencingToken))),
     );
     const answered = new Set(instances.map(({ instanceId }) => instanceId));
-    const unlistedIn = ({ resource, holders }: LockState): FoundHolder[] =>
+    const unlistedIn = ({ resource, holders }: LockState) =>
       holders
         .filter(({ fencingToken, isKept }) => !isKept && !listed.has(leaseKey(resource, fencingToken)))
         .map((holder) => ({ ...holder, resource, hasAnswered: answered.has(holder.instanceId) }));
@@ -289,7 +283,7 @@ export class FleetView {
     const waiting = instances.flatMap((each) => each.waiting);
     const wanted = waiting.filter(({ resource, group }) => scope.has(resource, () => group) && !held.has(resource));
     const open = [...new Set(wanted.map(({ resource }) => resource))];
-    const found: FoundHolder[][] = [];
+    const found: ReturnType<typeof unlistedIn>[] = [];
     for (const some of chunks(open.slice(0, MAX_LOOKS), LOOKS_AT_ONCE)) {
       found.push(...(await Promise.all(some.map(async (resource) => unlistedIn(await this.#deps.inspect(resource))))));
     }

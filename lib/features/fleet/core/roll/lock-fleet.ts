@@ -52,7 +52,7 @@ export const FLEET_OPTIONS = new OptionTable({
 } satisfies OptionsOf<FleetOptions>);
 
 /** A lease that an instance holds. */
-interface FleetLease {
+export interface FleetLease {
   readonly resource: string;
   readonly mode: LockMode;
   readonly fencingToken: number;
@@ -74,7 +74,7 @@ interface FleetLease {
 }
 
 /** A call of an instance that waits for a resource. */
-interface FleetWait {
+export interface FleetWait {
   /** The number of the call in that process. A call keeps its number, so you can recognize it in the next roll call. */
   readonly call: number;
   readonly resource: string;

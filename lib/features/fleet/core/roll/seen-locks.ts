@@ -1,17 +1,15 @@
 import type { Holder } from '../../../../kernel/api/holder.js';
 import { entryOf } from '../../../../kernel/util/objects.js';
-import type { FleetReport, InstanceLife } from './lock-fleet.js';
-
-/**
- * What is known of a lease, or of its process. A process that is alive reports it as `leaked`, if nothing in it refers to
- * the lease any more, and as `notRenewed`, if it does not renew it.
- */
-export type LeaseLife = 'notRenewed' | 'leaked' | InstanceLife;
+import type { FleetReport, FleetWait, InstanceLife } from './lock-fleet.js';
 
 /** A holder, as its instance reports it. If only Redis knows it, group and call site are those of its label. */
 export interface SeenHolder {
   readonly instanceId: string;
-  readonly life: LeaseLife;
+  /**
+   * What is known of the lease, or of its process. A process that is alive reports it as `leaked`, if nothing in it
+   * refers to the lease any more, and as `notRenewed`, if it does not renew it.
+   */
+  readonly life: 'notRenewed' | 'leaked' | InstanceLife;
   readonly mode: Holder['mode'];
   readonly fencingToken: number;
   readonly heldMs: number;
@@ -22,8 +20,13 @@ export interface SeenHolder {
   readonly holder?: Holder;
 }
 
+/** Returns `true` for a lease that its process has, and can still release. */
+export function isWell({ life }: SeenHolder): boolean {
+  return life === 'alive' || life === 'notRenewed';
+}
+
 /** A call that waits, and its instance. */
-type Wait = FleetReport['instances'][number]['waiting'][number] & { readonly instanceId: string };
+type Wait = FleetWait & { readonly instanceId: string };
 
 /** A resource, with all its holders and all calls that wait for it. */
 export interface SeenLock {

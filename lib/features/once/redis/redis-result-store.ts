@@ -25,33 +25,28 @@ export class RedisResultStore implements ResultStore {
     }
   }
 
-  async claim(owner: LockOwner, leaseMs: number, unreadable?: string): Promise<ClaimedResult> {
-    const ignored = unreadable === undefined ? '' : createHash('sha1').update(unreadable).digest('hex');
-    const reply = await this.#claim(owner, leaseMs, ignored);
-    const { bytesHash } = reply;
-    // Another program has written bytes that are not UTF-8: the text that was read of them has another hash.
-    const isLossy = reply.status === 'kept' && reply.result === unreadable && bytesHash !== undefined;
-    return isLossy ? this.#claim(owner, leaseMs, bytesHash) : reply;
-  }
-
-  #claim(
-    { resource, id, label }: LockOwner,
-    leaseMs: number,
-    ignored: string,
-  ): Promise<ClaimedResult & { readonly bytesHash?: string | undefined }> {
+  async claim({ resource, id, label }: LockOwner, leaseMs: number, unreadable?: string): Promise<ClaimedResult> {
     const { keys, clientId } = this.store;
     const lock = keys.lock(resource);
-    const args = label === undefined ? [id, leaseMs, ignored] : [id, leaseMs, ignored, label];
-    return this.store.run(
-      CLAIM_RESULT,
-      [lock, keys.waiters(resource), keys.fence(lock), keys.result(resource)],
-      args,
-      (reply) => {
-        if (!Array.isArray(reply) || reply[0] !== 'kept') return readAcquireReply(reply, clientId);
-        const [status, result, bytesHash] = reply as ['kept', string, string?];
-        return { status, result, bytesHash };
-      },
-    );
+    const ofCall = [lock, keys.waiters(resource), keys.fence(lock), keys.result(resource)];
+    let bytesHash = '';
+    const read = (reply: unknown): ClaimedResult => {
+      if (!Array.isArray(reply) || reply[0] !== 'kept') return readAcquireReply(reply, clientId);
+      const [status, result, hash = ''] = reply as ['kept', string, string?];
+      bytesHash = hash;
+      return { status, result };
+    };
+    const ignoring = (hash: string): Promise<ClaimedResult> =>
+      this.store.run(
+        CLAIM_RESULT,
+        ofCall,
+        label === undefined ? [id, leaseMs, hash] : [id, leaseMs, hash, label],
+        read,
+      );
+    if (unreadable === undefined) return ignoring('');
+    const reply = await ignoring(createHash('sha1').update(unreadable).digest('hex'));
+    // Another program has written bytes that are not UTF-8: the text that was read of them has another hash.
+    return reply.status === 'kept' && reply.result === unreadable ? ignoring(bytesHash) : reply;
   }
 
   keep({ resource, id }: LockOwner, result: string, ttlMs: number): Promise<boolean> {

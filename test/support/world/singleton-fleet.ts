@@ -61,10 +61,9 @@ export class Member {
     readonly name: string,
     readonly instance: Instance,
     private readonly fleet: Fleet,
-    change: (claims: JobClaims) => JobClaims = (claims) => claims,
   ) {
     const { clock, server } = fleet.world;
-    this.tickStore = new ScriptedLedger(change(jobsOn(server)), () => clock.now());
+    this.tickStore = new ScriptedLedger(jobsOn(server), () => clock.now());
     this.singletons = instance.locks.jobs.runs(forgetful(this.tickStore));
   }
 
@@ -106,9 +105,8 @@ export class Fleet {
     this.job = { job: 'report', overlap: 'skip', onCrash: 'skip', claimTtlMs: 600_000, lock, ...changes };
   }
 
-  /** @param change puts something in place of the member's own claims */
-  member(name: string, options?: Partial<LockClientOptions>, change?: (claims: JobClaims) => JobClaims): Member {
-    return new Member(name, this.world.instance(name, options), this, change);
+  member(name: string, options?: Partial<LockClientOptions>): Member {
+    return new Member(name, this.world.instance(name, options), this);
   }
 
   members(...names: string[]): Member[] {

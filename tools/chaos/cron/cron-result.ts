@@ -38,12 +38,7 @@ export interface CronResult extends Judgement {
   readonly kills: number;
   /** The number of stalls. */
   readonly pauses: number;
-  /** The number of suspends of a machine. */
-  readonly suspends?: number;
-  readonly clockSteps?: number;
-  readonly connectionKills?: number;
-  /** The duration by the simulated clock. */
-  readonly simulatedMs?: number;
+  readonly connectionKills: number;
   readonly tookMs: number;
 }
 

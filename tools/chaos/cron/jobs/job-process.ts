@@ -7,8 +7,8 @@ import { Network, ProcessClock } from '../../../../test/support/simulation/simul
 import { type Instance, LockWorld } from '../../../../test/support/world/lock-world.js';
 import { type Fate, lostOnTheWay } from '../../../../test/support/world/scripted-store.js';
 import { SeededRandom } from '../../../../test/support/world/seeded-random.js';
-import type { SimulatedSchedule } from '../simulation/simulated-job.js';
-import { SimulatedScheduler, type SimulatedWorld } from '../simulation/simulated-scheduler.js';
+import type { SimulatedSchedule } from './simulated-schedule.js';
+import { SimulatedScheduler, type SimulatedWorld } from './simulated-scheduler.js';
 import type { EverySoOften, RememberedJob } from './simulated-record.js';
 import { type JobState, catchUpTick } from '../../../../lib/features/jobs/core/job-state.js';
 
@@ -67,7 +67,7 @@ export class JobProcess {
     const jobStore = onTheWay(world.jobStore(name), fate);
     this.#singletons = this.instance.locks.jobs.runs(jobStore);
     this.#missed = this.instance.locks.jobs.missedTicks(jobStore);
-    this.scheduler = new SimulatedScheduler(world, { name } as never, this.clock);
+    this.scheduler = new SimulatedScheduler(world, this.clock);
     for (const job of jobs) this.#schedule(job);
     this.#missed.start();
   }
@@ -108,7 +108,7 @@ export class JobProcess {
 
   #schedule(job: RememberedJob): void {
     const schedule = this.world.scheduleOf(job);
-    this.scheduler.schedule(job, this.world.firingsOf(job), (due) => {
+    this.scheduler.schedule(this.world.firingsOf(job), (due) => {
       const { before: previous, after: next } = schedule.around(due);
       const onGap = (after: number) => this.#missed.close(job.name, after, due, schedule);
       const onAccounted = (): void => this.#missed.accounted(job.name, due, next);

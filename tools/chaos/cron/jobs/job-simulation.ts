@@ -4,10 +4,10 @@ import { MemoryLockStore } from '../../../../lib/memory/memory-lock-store.js';
 import { MemoryServer } from '../../../../lib/memory/memory-server.js';
 import { LockWorld } from '../../../../test/support/world/lock-world.js';
 import { SeededRandom } from '../../../../test/support/world/seeded-random.js';
-import { SimulatedSchedule } from '../simulation/simulated-job.js';
 import { TickHistory, type TickLine } from '../tick-log.js';
 import { JobProcess, type JobWorld } from './job-process.js';
 import { EverySoOften, REMEMBERED_JOBS, type RememberedJob } from './simulated-record.js';
+import { SimulatedSchedule } from './simulated-schedule.js';
 import { StoreWitness } from './store-witness.js';
 
 export interface JobSimulationOptions {
@@ -20,8 +20,6 @@ export interface JobSimulationOptions {
   readonly hasNights?: boolean;
   /** @default one of each kind */
   readonly jobs?: readonly RememberedJob[];
-  /** `true` lets networks lose, delay and duplicate commands. @default true */
-  readonly hasTrouble?: boolean;
   /** The mean time between two incidents. @default a minute */
   readonly calmMs?: number;
   /** `true` stops the simulation at the first deviation of the store. @default false */
@@ -99,7 +97,7 @@ export class JobSimulation implements JobWorld {
 
   firingsOf(job: RememberedJob): SimulatedSchedule {
     const everySeconds = this.scheduleOf(job).everyMs / 1_000;
-    const firings = this.#firings.get(everySeconds) ?? new SimulatedSchedule({ ...job, everySeconds });
+    const firings = this.#firings.get(everySeconds) ?? new SimulatedSchedule(everySeconds);
     this.#firings.set(everySeconds, firings);
     return firings;
   }
@@ -171,7 +169,7 @@ export class JobSimulation implements JobWorld {
   /** Its network turns bad, or good. */
   #turn(each: JobProcess, isGood: boolean): void {
     if (!this.#processes.includes(each)) return;
-    each.network.isHealed = isGood || this.#isCalm || this.options.hasTrouble === false;
+    each.network.isHealed = isGood || this.#isCalm;
     const ms = 1 + this.#upTo(2 * (isGood ? GOOD_MS : BAD_MS));
     this.lockWorld.clock.setTimer(() => this.#turn(each, !isGood), ms);
   }

@@ -1,9 +1,16 @@
 import type { Watched, TickSchedule } from '../../../../lib/features/jobs/core/watched-job.js';
-import type { SimulatedJob } from '../simulation/simulated-job.js';
 
 /** A job that every process of the fleet schedules, and that the store remembers. */
-export interface RememberedJob
-  extends SimulatedJob, Pick<Watched['job'], 'historySize' | 'graceMs' | 'onMissed' | 'catchUpWindowMs'> {}
+export interface RememberedJob extends Pick<
+  Watched['job'],
+  'historySize' | 'graceMs' | 'onMissed' | 'catchUpWindowMs'
+> {
+  readonly name: string;
+  /** A divisor of a minute, or so many minutes or hours. */
+  readonly everySeconds: number;
+  readonly overlap: 'skip' | 'wait';
+  readonly onCrash: 'skip' | 'retry';
+}
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -12,7 +19,6 @@ function job(everySeconds: number, changes: Partial<RememberedJob> = {}): Rememb
   const defaults = {
     overlap: 'skip',
     onCrash: 'skip',
-    isJudged: true,
     historySize: 100,
     graceMs: 2 * MINUTE_MS,
   } as const;

@@ -1,16 +1,12 @@
-import { eventsOf } from '../../../../test/support/world/lock-world.js';
-import type { Member } from '../../../../test/support/world/singleton-fleet.js';
 import type { ProcessClock } from '../../../../test/support/simulation/simulated-process.js';
 import type { SeededRandom } from '../../../../test/support/world/seeded-random.js';
-import type { SimulatedJob, SimulatedSchedule } from './simulated-job.js';
+import type { SimulatedSchedule } from './simulated-schedule.js';
 import type { TickLine } from '../tick-log.js';
 
 /** Timers are late, and now and then a little early: by so much at most. */
 const USUAL_DELAY_MS = 30;
 const LONG_DELAY_MS = 900;
 const EARLY_MS = 9;
-/** Of jobs that are rarer than this, a run lasts no longer. */
-const MAX_SCALE_SECONDS = 10;
 
 export interface SimulatedWorld {
   readonly random: SeededRandom;
@@ -23,26 +19,24 @@ export interface SimulatedWorld {
 }
 
 /**
- * The scheduler of one member. Fires each job by the member's wall clock, however wrong that is.
+ * The scheduler of one process. Fires each job by the wall clock of the process, however wrong that is.
  *
  * Like the package `cron` with `@SingletonCron`: the timer of a tick that passed in a stall fires after the stall, and
  * after a suspend it is late by the length of the suspend. It then fires for the last tick by the wall clock, however
  * old that tick is.
  */
 export class SimulatedScheduler {
-  #calls = 0;
   #isStopped = false;
   /** Total time of suspends, in which the timers made no progress. */
   #suspendedMs = 0;
 
   constructor(
     private readonly world: SimulatedWorld,
-    private readonly member: Member,
     private readonly clock: ProcessClock,
   ) {}
 
-  /** @param fire what happens at a tick. @default a run of the job */
-  schedule(job: SimulatedJob, schedule: SimulatedSchedule, fire = (due: number) => this.#fire(job, due)): void {
+  /** @param fire what happens at a tick */
+  schedule(schedule: SimulatedSchedule, fire: (due: number) => void): void {
     const armFor = (tick: number): void => {
       const delayMs = Math.max(0, tick - this.clock.wallNow() + this.#lateness());
       this.#setTimer(() => {
@@ -91,46 +85,5 @@ export class SimulatedScheduler {
       default:
         return this.#upTo(USUAL_DELAY_MS);
     }
-  }
-
-  #fire({ name: job, everySeconds, overlap, onCrash, isJudged }: SimulatedJob, due: number): void {
-    const { world, member, clock } = this;
-    const tick = new Date(due).toISOString();
-    const call = ++this.#calls;
-    const line = () => ({ on: member.name, call, at: world.now() });
-    // Mostly short; sometimes the next tick comes before the end.
-    const scale = Math.min(everySeconds, MAX_SCALE_SECONDS);
-    const lastingMs = this.#upTo(this.#upTo(20) === 0 ? 1_500 * scale : 300 * scale);
-    // Some attempts wait longer for a reply than their lease lasts.
-    const attemptTimeoutMs = this.#upTo(10) === 0 ? 60_000 : 1_000;
-    const lock = { leaseMs: world.leaseMs, waitMs: Infinity, attemptTimeoutMs };
-    const { maxClockSkewMs } = world;
-    const isLate = (): boolean => {
-      const event = eventsOf(member.instance, 'tickSkipped').findLast((each) => each.job === job && each.tick === tick);
-      return event?.reason === 'late';
-    };
-    world.add({ type: 'fired', ...line(), job, tick });
-    member.singletons
-      .run(
-        {
-          job,
-          tick,
-          overlap,
-          onCrash,
-          claimTtlMs: 600_000,
-          lock,
-          due: isJudged ? { at: due, maxClockSkewMs } : undefined,
-        },
-        async (lease, { rerun }) => {
-          const remainingMs = (): number => lease.remainingMs() / clock.rate;
-          world.add({ type: 'start', ...line(), rerun, token: lease.fencingToken, remainingMs: remainingMs() });
-          await new Promise<void>((resolve) => clock.setTimer(resolve, lastingMs));
-          world.add({ type: 'end', ...line(), remainingMs: remainingMs() });
-        },
-      )
-      .then(
-        () => world.add({ type: 'done', ...line(), ...(isLate() && { isLate: true }) }),
-        (error: unknown) => world.add({ type: 'done', ...line(), error: String(error) }),
-      );
   }
 }

@@ -8,14 +8,10 @@ import { npm, runScript, scriptOf } from '../npm.mjs';
 import { followPackedLinks } from '../links.mjs';
 import { succeed } from '../program.mjs';
 import { runTestingPage, withTimersOf, writeTestingPage } from '../testing-page.mjs';
-import { checkBoots, writeBoots } from './boots.mjs';
 import { checkEsbuild, checkWebpack } from './bundles.mjs';
 import { generateApplication } from './generate.mjs';
 import { installLibrary } from './library.mjs';
-import { checkMistakes } from './mistakes.mjs';
-import { checkNight } from './night.mjs';
 import { checkStarted } from './started.mjs';
-import { checkTraps } from './traps.mjs';
 
 const SOURCES = fileURLToPath(new URL('../consumers/first-hour', import.meta.url));
 const CONSOLES = fileURLToPath(new URL('../consumers/cjs/src/consoles.ts', import.meta.url));
@@ -40,11 +36,7 @@ export function firstHour({ name, folder, tarball, redisUrl }) {
     'nest start': () => checkStarted(application, 'tsc'),
     ...(!isEsm && { console: () => checkConsolesOf(application) }),
     'nest start, swc': () => checkStarted(application, 'swc'),
-    'boot errors': () => checkBoots(application).then((printed) => checkPagesIn(printed, application)),
-    traps: () => checkTraps(application).then((printed) => checkPagesIn(printed, application)),
-    'at night': () => checkNight(application).then((printed) => checkPagesIn(printed, application)),
     'two copies': () => checkCopies(application),
-    'compile errors': () => checkMistakes(application),
     e2e: () => endToEnd(application.env),
     // The testing page is in memory, too.
     ...(isEsm && { 'e2e, memory': () => endToEnd(inMemory) }),
@@ -94,14 +86,6 @@ async function checkLinks(application) {
   assert.ok(followed > 100, `${followed} links`);
 }
 
-/** The pages and headings that messages name are in the package. */
-async function checkPagesIn(printed, application) {
-  const pages = new Map([...(await readInstalled(application))].filter(([path]) => /\.md$|^docs\//.test(path)));
-  const all = followPackedLinks(new Map([...pages, ['printed.js', printed]]));
-  assert.deepEqual(all.broken, []);
-  assert.ok(all.followed > followPackedLinks(pages).followed, 'no message named a page');
-}
-
 async function readInstalled({ folder }) {
   const installed = join(folder, 'node_modules/nestjs-redis-lock');
   const entries = await readdir(installed, { recursive: true, withFileTypes: true });
@@ -142,7 +126,6 @@ async function writeSources(application) {
   if (!application.isEsm) {
     for (const format of ['ts', 'mts']) await copyFile(CONSOLES, join(folder, `src/consoles.${format}`));
   }
-  await writeBoots(application, asWritten);
   await installLibrary(application, join(SOURCES, 'library'));
   const main = join(folder, 'src/main.ts');
   const text = await readFile(main, 'utf8');

@@ -177,5 +177,3 @@ describe('locked methods of durable providers', () => {
     expect(await get('handler', 'bob')).toBe('bob handler:bob');
   });
 });
-
-describe('locked methods of transient providers', () => {});

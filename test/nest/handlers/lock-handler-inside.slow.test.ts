@@ -1,7 +1,6 @@
 import { Controller, Get, Inject, Param } from '@nestjs/common';
 import { DistributedLock, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { inMemory, type RunningApp, useApps } from '../nest-apps.js';
-import { gate } from '../../support/expect/tracked.js';
 
 let atOnce = { now: 0, most: 0 };
 
@@ -55,31 +54,12 @@ class OrdersController extends BaseController {
     return this.work(() => this.reentrant(), outer === 'outer');
   }
 
-  @Get('other-key/:key')
-  @LockHandler('orders')
-  @DistributedLock((key: string) => key)
-  async otherKey(@Param('key') key: string): Promise<unknown> {
-    return key === 'orders' ? 'ran' : outcomes([this.otherKey('orders')]);
-  }
-
   @Get('overridden')
   @LockHandler('orders')
   override async overridden(): Promise<unknown> {
     return outcomes([super.overridden()]);
   }
-
-  @Get('left-behind')
-  @LockHandler('orders')
-  @DistributedLock('orders')
-  async leftBehind(): Promise<unknown> {
-    if (leftBehind) return this.locks.current()?.fencingToken;
-    leftBehind = mayGoOn.opened.then(() => this.leftBehind());
-    return this.locks.current()?.fencingToken;
-  }
 }
-
-let mayGoOn = gate();
-let leftBehind: Promise<unknown> | undefined;
 
 describe('a handler with @LockHandler and @DistributedLock of one resource, called again from inside', () => {
   const start = useApps();
@@ -87,7 +67,7 @@ describe('a handler with @LockHandler and @DistributedLock of one resource, call
   let acquired: string[];
 
   beforeEach(async () => {
-    [mayGoOn, leftBehind, acquired, atOnce] = [gate(), undefined, [], { now: 0, most: 0 }];
+    [acquired, atOnce] = [[], { now: 0, most: 0 }];
     shop = await start({ imports: [inMemory()], controllers: [OrdersController] });
     shop.app.get(RedisLockService).observe((event) => event.type === 'acquired' && acquired.push(event.resource));
   });

@@ -108,16 +108,13 @@ class PricesController {
 describe('@LockHandler in the other modes', () => {
   const start = useApps();
   let events: LockEvent[];
-  const startShop = async (configure: Parameters<typeof start>[0]['configure'] = () => {}) => {
+  const startShop = async () => {
     events = [];
     const observers = [(event: LockEvent) => events.push(event)];
     const shop = await start({
       imports: [inMemory({ observers })],
       controllers: [PricesController],
-      configure: (app) => {
-        app.useGlobalFilters(new LockExceptionFilter());
-        return configure(app);
-      },
+      configure: (app) => app.useGlobalFilters(new LockExceptionFilter()),
     });
     const get = async (path: string): Promise<[number, string]> => {
       const response = await fetch(`${shop.url}/prices/${path}`);

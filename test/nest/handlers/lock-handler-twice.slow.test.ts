@@ -37,27 +37,12 @@ class OrdersController {
     return this.#held();
   }
 
-  @Get('two-services')
-  @LockHandler('order')
-  @LockHandler({ key: 'invoice', service: 'billing' })
-  @LockHandler('stock')
-  async twoServices(): Promise<unknown> {
-    return [this.#held(), this.billing.current()?.resource];
-  }
-
   @Get('same')
   @LockHandler('order')
   @LockHandler('order')
   @LockHandler('stock')
   async same(): Promise<unknown> {
     return this.#held();
-  }
-
-  @Get('slow')
-  @LockHandler('order')
-  @LockHandler('stock')
-  async slow(): Promise<void> {
-    await mayEnd.opened;
   }
 
   @Get('timeout')
@@ -86,10 +71,10 @@ describe('two @LockHandler on a method', () => {
   let shop: RunningApp;
   let events: string[];
 
-  const startShop = async (configure: Parameters<typeof start>[0]['configure'] = () => {}) => {
+  const startShop = async () => {
     [timeIsUp, mayEnd, events] = [gate(), gate(), []];
     const imports = [inMemory(), inMemory({ service: 'billing' })];
-    shop = await start({ imports, controllers: [OrdersController], configure });
+    shop = await start({ imports, controllers: [OrdersController] });
     const controller = shop.app.get(OrdersController);
     for (const service of [controller.locks, controller.billing]) {
       service.observe((event) => {

@@ -1,5 +1,4 @@
 import { describeOnMachine } from '../../../support/redis/describe-on-machine.js';
-import { TcpProxy } from '../../../support/network/tcp-proxy.js';
 import { useAdmin, useInstances } from '../../../support/redis/lock-instances.js';
 import { useProcesses } from '../../../support/process/lock-process.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
@@ -17,22 +16,6 @@ describeOnMachine('a fleet at night', () => {
   const startProcess = useProcesses(() => redis().url);
   const run = (argv: readonly string[], surroundings: CliSurroundings = TERMINAL) =>
     runHere([...argv, '--prefix', 'lock'], { ...surroundings, env: { REDIS_URL: redis().url, ...surroundings.env } });
-
-  it('ls says which holder is alive, and how long the oldest call waits', async () => {
-    const holder = await start();
-    const waiter = await start();
-    const lease = await holder.locks.acquire('order:7', { group: 'Orders.pay' });
-    const waits = waiter.locks.acquire('order:7');
-    await eventually(async () => expect((await run(['ls', '--waiting'])).stdout).toContain('order:7'));
-    const { code, stdout, stderr } = await run(['ls']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const [head, row, ...more] = stdout.trimEnd().split('\n');
-    expect(more).toEqual([]);
-    expect(head).toMatch(/^RESOURCE +MODE +HOLDER +WORK +TOKEN +HELD FOR +LEFT +WAITERS +OLDEST WAIT +STATE$/);
-    expect(row).toMatch(/^order:7 +exclusive +test-\w+ +Orders\.pay +\d+ +[\d.]+ m?s +[\d.]+ s +1 +[\d.]+ m?s +alive$/);
-    await lease.release();
-    await (await waits).release();
-  });
 
   it('the dead holder of a lease of ten minutes is named', async () => {
     const dead = await startProcess(TEN_MINUTES_MS);
@@ -102,18 +85,6 @@ describeOnMachine('a fleet at night', () => {
     frozen.resume();
   });
 
-  it('a deaf instance is named', async () => {
-    await using proxy = await TcpProxy.start(redis().port);
-    const deaf = await start({ connection: proxy.url });
-    const alive = await start();
-    await Promise.all([deaf, alive].map(({ locks, instanceId }) => locks.acquire(`of:${instanceId}`)));
-    proxy.blackHole('toClient', 'subscriber');
-    const { code, stdout } = await run(['status']);
-    expect(code).toBe(5);
-    expect(stdout).toMatch(new RegExp(`^warning +${deaf.instanceId} does not answer: `, 'm'));
-    expect((await run(['instances'])).stdout).toMatch(new RegExp(`^${deaf.instanceId} +silent`, 'm'));
-  });
-
   it('status is one look, and who names the place in the code', async () => {
     const holder = await start();
     const waiter = await start();
@@ -138,32 +109,6 @@ describeOnMachine('a fleet at night', () => {
     expect(contention).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Orders\.pay +order +1 +/m) });
     await lease.release();
     await (await waits).release();
-  });
-
-  it('a deadlock of three processes is named', async () => {
-    const [a, b, c] = [await start(), await start(), await start()];
-    const hold = (instance: typeof a, held: string, wanted: string) =>
-      instance.locks
-        .using(held, { group: `Of.${held}` }, () => instance.locks.acquire(wanted, { waitMs: 50_000 }))
-        .catch(() => undefined);
-    const all = [hold(a, 'x', 'y'), hold(b, 'y', 'z'), hold(c, 'z', 'x')];
-    let lines: string[] = [];
-    await eventually(async () => {
-      const { stdout } = await run(['status']);
-      lines = stdout.split('\n').filter((line) => line.includes('Deadlock: '));
-      expect(lines).toHaveLength(1);
-    });
-    for (const [{ instanceId }, held, wanted] of [
-      [a, 'x', 'y'],
-      [b, 'y', 'z'],
-      [c, 'z', 'x'],
-    ] as const) {
-      expect(lines[0]).toMatch(
-        new RegExp(`Of\\.${held} on ${instanceId} holds "${held}" and waits for "${wanted}" at \\S+:\\d+:\\d+\\.`),
-      );
-    }
-    await Promise.all([a, b, c].map(({ locks }) => locks.shutdown(0)));
-    await Promise.all(all);
   });
 
   it('status ends with 3 if locks are unavailable', async () => {

@@ -77,20 +77,6 @@ describe('a @SingletonCron on three processes', () => {
     expect(losses.length).toBeGreaterThanOrEqual(seconds.length);
   });
 
-  it('does not overlap runs of a job that takes longer than the time between two ticks', async () => {
-    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 1_300 });
-    await fleet.start(-300, 0, 300);
-    await eventually(() => expect(fleet.runs.length).toBeGreaterThanOrEqual(3));
-    const { runs } = fleet;
-    for (const [index, run] of runs.slice(1).entries()) {
-      expect(run.beganAt).toBeGreaterThanOrEqual(runs[index]!.endedAt!);
-      expect(Date.parse(run.tick)).toBeGreaterThan(Date.parse(runs[index]!.tick));
-    }
-    const skipped = fleet.processes.flatMap((jobProcess) => jobProcess.told('tickSkipped'));
-    expect(skipped.some(({ reason }) => reason === 'overlap')).toBe(true);
-    expect(fleet.output).toBe('');
-  });
-
   it("is run again elsewhere within a lease when its runner is killed (onCrash: 'retry')", async () => {
     const leaseMs = 3_000;
     const fleet = fleetOf({ kind: 'cron', jobLastsMs: 5, options: { onCrash: 'retry', leaseMs }, tellsAsked: true });
@@ -110,23 +96,6 @@ describe('a @SingletonCron on three processes', () => {
     expect(rerun.rerun).toBe(true);
     expect(rerun.beganAt - killedAt).toBeLessThan(leaseMs + 3 * SECOND);
     expect(fleet.runs.filter((run) => run.tick === tick)).toHaveLength(2);
-    expect(fleet.output).toBe('');
-  });
-
-  it("is not run again when its runner is killed, and the next one runs (onCrash: 'skip')", async () => {
-    const fleet = fleetOf({ kind: 'cron', jobLastsMs: 60_000, options: { leaseMs: 3_000 } });
-    await fleet.start(-300, 0, 300);
-    const { by: runner, tick } = await eventually(() => current(fleet.runs));
-    await sleep(500);
-    await runner.signal('SIGKILL');
-    const next = await eventually(() => {
-      const run = fleet.runs.find(({ by }) => by !== runner);
-      if (!run) throw new Error('no tick runs any more');
-      return run;
-    });
-    expect(next).toMatchObject({ rerun: false });
-    expect(Date.parse(next.tick)).toBeGreaterThan(Date.parse(tick));
-    expect(fleet.runs.filter((run) => run.tick === tick)).toHaveLength(1);
     expect(fleet.output).toBe('');
   });
 

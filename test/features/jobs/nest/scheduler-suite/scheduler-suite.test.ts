@@ -1,7 +1,6 @@
 import { jest } from '@jest/globals';
 import { Injectable, Scope } from '@nestjs/common';
 import * as nest from '@nestjs/schedule';
-import { CronJob } from 'cron';
 import {
   Cron,
   CronExpression,
@@ -150,48 +149,6 @@ describe('@Cron', () => {
     await pass(10 * SECOND);
     expect(service.delayedCalls).toBe(0);
   });
-
-  it('leaves errors of a job that is added to the registry to the error handler of that job', async () => {
-    const { registry } = await start({ providers: [CronService] });
-    const failure = new Error('refused');
-    const errorHandler = jest.fn();
-    const onTick = () => {
-      throw failure;
-    };
-    const job = CronJob.from({ cronTime: CronExpression.EVERY_SECOND, onTick, errorHandler });
-    registry.addCronJob('failing', job);
-    job.start();
-    await pass(SECOND);
-    expect(errorHandler).toHaveBeenCalledWith(failure);
-  });
-
-  it('runs beside a job that is added to the registry, started and stopped there', async () => {
-    const { registry } = await start({ providers: [CronService] });
-    let calls = 0;
-    const job = new CronJob(CronExpression.EVERY_SECOND, () => void (++calls >= 3 && job.stop()));
-    registry.addCronJob('dynamic', job);
-    expect([registry.getCronJob('dynamic'), job.isActive]).toEqual([job, false]);
-    job.start();
-    await pass(5 * SECOND);
-    expect([calls, job.isActive]).toEqual([3, false]);
-  });
-
-  it.each([
-    ['useFactory', { useFactory: () => ({ cronJobs: false }) }, false],
-    ['useFactory without options', { useFactory: () => ({}) }, true],
-    [
-      'useClass',
-      {
-        useClass: class {
-          createScheduleOptions = () => ({ cronJobs: false });
-        },
-      },
-      false,
-    ],
-  ])('follows the options of forRootAsync: %s', async (_, options, expected) => {
-    const { registry } = await start({ imports: [ScheduleModule.forRootAsync(options)], providers: [CronService] });
-    expect(registry.doesExist('cron', 'second')).toBe(expected);
-  });
 });
 
 describe('the scheduler registry', () => {
@@ -248,47 +205,29 @@ describe('the scheduler registry', () => {
 
   const KINDS = [
     {
-      type: 'cron',
       title: 'cron job',
       named: [CronService, 'cron'],
       decorate: (name?: string) => Cron(CronExpression.EVERY_SECOND, { name }),
       off: { cronJobs: false },
-      add: (registry: SchedulerRegistry) =>
-        registry.addCronJob('added', new CronJob(CronExpression.EVERY_SECOND, () => {})),
-      remove: (registry: SchedulerRegistry) => registry.deleteCronJob('added'),
       names: (registry: SchedulerRegistry) => [...registry.getCronJobs().keys()],
     },
     {
-      type: 'interval',
       title: 'interval',
       named: [IntervalService, 'interval'],
       decorate: (name?: string) => (name === undefined ? Interval(2_500) : Interval(name, 2_500)),
       off: { intervals: false },
-      add: (registry: SchedulerRegistry) =>
-        registry.addInterval(
-          'added',
-          setInterval(() => {}, 2_500),
-        ),
-      remove: (registry: SchedulerRegistry) => registry.deleteInterval('added'),
       names: (registry: SchedulerRegistry) => registry.getIntervals(),
     },
     {
-      type: 'timeout',
       title: 'timeout',
       named: [TimeoutService, 'timeout'],
       decorate: (name?: string) => (name === undefined ? Timeout(2_500) : Timeout(name, 2_500)),
       off: { timeouts: false },
-      add: (registry: SchedulerRegistry) =>
-        registry.addTimeout(
-          'added',
-          setTimeout(() => {}, 2_500),
-        ),
-      remove: (registry: SchedulerRegistry) => registry.deleteTimeout('added'),
       names: (registry: SchedulerRegistry) => registry.getTimeouts(),
     },
   ] as const;
 
-  describe.each(KINDS)('one $title', ({ type, title, named: [Service, name], decorate, off, add, remove, names }) => {
+  describe.each(KINDS)('one $title', ({ title, named: [Service, name], decorate, off, names }) => {
     const start = useSchedulers();
 
     it('is in the registry by its name, without a warning', async () => {
@@ -302,25 +241,10 @@ describe('the scheduler registry', () => {
       expect(names(registry)).toEqual([]);
     });
 
-    it('can be added to the registry, and deleted there', async () => {
-      const { registry } = await start({ providers: [Service] });
-      expect(registry.doesExist(type, 'added')).toBe(false);
-      add(registry);
-      expect(registry.doesExist(type, 'added')).toBe(true);
-      remove(registry);
-      expect(() => remove(registry)).toThrow('was found with the given name (added)');
-    });
-
     it('is removed by a shutdown, which leaves no timer', async () => {
       const { app, registry } = await start({ providers: [Service] });
-      add(registry);
       await app.close();
       expect([names(registry), jest.getTimerCount()]).toEqual([[], 0]);
-    });
-
-    it('does not mind a provider without a prototype', async () => {
-      const bare = { provide: 'bare', useValue: Object.create(null) as object };
-      await expect(start({ providers: [Service, bare] })).resolves.toBeDefined();
     });
 
     it('is refused if another class has one of the same name', async () => {

@@ -34,9 +34,9 @@ const FOUND_BY: Readonly<Record<string, string>> = {
   'leaves records behind':
     'a read/write lock > readers directly behind each other are granted together, and the writer behind them is not',
   'grants a claimed tick to a second claimant':
-    'never starts a tick twice: not after it has run, and a late clock gets nothing',
+    'a tick never starts twice: not after it has run, and a late clock gets nothing',
   'starts a tick however late it is':
-    'for a tick that is a time > refuses one that is too late, though nothing of it is remembered',
+    'a tick that is a time > is refused if it is too late, though nothing of it is remembered',
   'does not know a pause when a tick is claimed': 'a pause > is obeyed by each claim, with what its caller said',
   'forgets by whom a job was paused': 'a pause > is obeyed by each claim, with what its caller said',
 };

@@ -12,7 +12,7 @@ const ALL = permits(3, 3);
 export function describeLowerPermits(inWorld: QueueSuite): void {
   const { describe } = inWorld;
 
-  describe('that releases some of its permits', () => {
+  describe('a holder that releases some of its permits', () => {
     const { it } = inWorld.with(({ holder }) => ({
       stateOf: async (): Promise<[permits: (number | undefined)[], available: number | undefined]> => {
         const { holders, permits: inUse } = await holder.inspect('stock');

@@ -112,7 +112,7 @@ export function describeReadWrite({ describe, it }: QueueSuite, features: StoreF
   for (const [held, wanted] of ACQUIRE_MODES.flatMap((held) =>
     ACQUIRE_MODES.map((wanted) => [held, wanted] as const),
   )) {
-    it(`a resource held in ${held} mode, wanted in ${wanted} mode`, async ({ world, a, b }) => {
+    it(`a resource held in ${held} mode is granted in ${wanted} mode if both share it`, async ({ world, a, b }) => {
       const owner = await world.holding(a, { mode: held });
       const isShared = held === 'read' && wanted === 'read';
       assert.equal((await world.ask(b, { mode: wanted })).status, isShared ? 'granted' : 'busy');

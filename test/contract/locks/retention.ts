@@ -79,7 +79,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
         assert.equal(await subject.isEmpty(), true);
       });
 
-      it('is a release if the minimum has passed', async ({ subject, world, a, b }) => {
+      it('is released at once if the minimum has passed', async ({ subject, world, a, b }) => {
         const owner = await world.holding(a, wish);
         const next = await world.queued(b, whole);
         assert.equal(await a.store.retain(owner, { minHoldMs: SHORT_MS, leftMs: 0 }), true);
@@ -95,7 +95,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
         assertAbove(await ttlMs(), LONG_MS / 4);
       });
 
-      it('changes nothing when it is sent again', async ({ world, holder, a }) => {
+      it('stays as it is when the command is sent again', async ({ world, holder, a }) => {
         const owner = await world.holding(a, wish);
         await a.store.retain(owner, atLeast(LONG_MS / 2));
         const { holders } = untimed(await holder.inspect('stock'));
@@ -106,7 +106,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
         assertAtMost(kept!.ttlMs, LONG_MS / 2);
       });
 
-      it('returns false if the owner does not hold it; a waiter leaves the queue', async ({ world, holder, a, b }) => {
+      it('cannot be one that the owner does not hold; a waiter leaves the queue', async ({ world, holder, a, b }) => {
         await world.holding(a, wish);
         const waiter = await world.queued(b, whole);
         const { holders } = untimed(await holder.inspect('stock'));
@@ -125,7 +125,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
       });
 
       it.onEveryServer(
-        'tells the first waiters when it is free, each a second later than the one before it',
+        'is told to the first waiters, with when it is free, each a second later than the one before it',
         async ({ world, a, b }) => {
           const owner = await world.holding(a, wish);
           const first = await world.queued(b, whole, { sentAt: 70.9 });
@@ -166,7 +166,7 @@ export function describeRetention(suite: QueueSuite, features: StoreFeatures): v
 
   // A quorum believes what the process says is left: each of its nodes has counted from another moment.
   if (features.servers === 1) {
-    it.onEveryServer('counts from the grant', async ({ subject, world, a, ttlMs }) => {
+    it.onEveryServer('is counted from the grant', async ({ subject, world, a, ttlMs }) => {
       const owner = await world.holding(a, EXCLUSIVE);
       await subject.pass(SHORT_MS);
       await a.store.retain(owner, { minHoldMs: LONG_MS, leftMs: LONG_MS });

@@ -13,7 +13,7 @@ const ALL = permits(3, 3);
 export function describeSemaphoreSize(inWorld: QueueSuite): void {
   const { describe, it } = inWorld;
 
-  describe('of another size', () => {
+  describe('a request for another size', () => {
     for (const total of [2, 4]) {
       it(`is refused (${total} in place of 3), and the request is not queued`, async ({ world, holder, a, b }) => {
         await world.holding(a, ONE);
@@ -79,7 +79,7 @@ export function describeSemaphoreSize(inWorld: QueueSuite): void {
     });
   });
 
-  describe('that is resized', () => {
+  describe('a semaphore that is resized', () => {
     it.onEveryServer('grants the waiters for which there are permits now', async ({ world, holder, a, b }) => {
       await world.holding(world.holder, ALL);
       const waiters = [await world.queued(a, ONE), await world.queued(a, TWO)];
@@ -169,7 +169,7 @@ export function describeSemaphoreSize(inWorld: QueueSuite): void {
   describeLowerPermits(inWorld);
 
   for (const mode of ACQUIRE_MODES) {
-    describe(`and a mutex in ${mode} mode`, () => {
+    describe(`a semaphore and a mutex in ${mode} mode`, () => {
       it('are not the same: a request for the one is refused while the other is in use, and not queued', async ({
         world,
         a,

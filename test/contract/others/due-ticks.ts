@@ -7,7 +7,7 @@ import { giveBack, openTicks, TICK, wish } from './tick-world.js';
 
 /** Contract of job stores: they decide by their own clock if a scheduled tick may start. */
 export function describeDueTicks(suite: Suite<Base>): void {
-  suite.describe('for a tick that is a time', () => {
+  suite.describe('a tick that is a time', () => {
     const EARLY_MS = 20_000;
     const LATE_MS = 30_000;
     const { it } = suite.with(openTicks).with(async ({ subject, store, jobs }) => {
@@ -31,7 +31,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
     });
 
     it.onEveryServer(
-      'grants one that is due now, or by as little early or late as clocks may be wrong',
+      'is granted if it is due now, or by as little early or late as clocks may be wrong',
       async ({ runTick }) => {
         for (const inMs of [-LATE_MS + 5_000, 0, EARLY_MS - 5_000]) {
           assertEquals([inMs, (await runTick(inMs)).status], [inMs, 'granted']);
@@ -40,7 +40,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
     );
 
     it.onEveryServer(
-      'refuses one that is too late, though nothing of it is remembered',
+      'is refused if it is too late, though nothing of it is remembered',
       async ({ subject, runTick }) => {
         const reply = await runTick(-LATE_MS - 1_000);
         assertEquals(reply, { status: 'late', lateMs: ANY_NUMBER });
@@ -49,7 +49,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
       },
     );
 
-    it.onEveryServer('refuses one that is due too far ahead, and never remembers it', async ({ subject, runTick }) => {
+    it.onEveryServer('is refused if it is due too far ahead, and is never remembered', async ({ subject, runTick }) => {
       const inFourYears = 4 * 366 * 24 * 60 * 60 * 1_000;
       for (const ahead of [EARLY_MS + 5_000, inFourYears]) {
         const reply = await runTick(ahead);
@@ -61,7 +61,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
     });
 
     it.onEveryServer(
-      'never starts one twice, however long a process stands still: it is remembered, or too late',
+      'never starts twice, however long a process stands still: it is remembered, or too late',
       async ({ subject, now, store, jobs, runner }) => {
         const brief = { earlyMs: SHORT_MS, lateMs: SHORT_MS };
         const at = now;
@@ -79,7 +79,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
       },
     );
 
-    it('grants none that is older than the last one, or the same again, though the claim is forgotten', async ({
+    it('is refused if it is older than the last one, or the same again, though the claim is forgotten', async ({
       subject,
       runTick,
     }) => {
@@ -90,7 +90,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
       assert.equal((await runTick(1_000)).status, 'granted');
     });
 
-    it('remembers the last one for each job alone, and only of ticks that are times', async ({
+    it('is remembered as the last one of its job alone, and other ticks are not', async ({
       runTick,
       due,
       store,
@@ -104,7 +104,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
     });
 
     it.onEveryServer(
-      'lets an older one run that was claimed in time: by its claimant, by a rescuer, or after it was returned',
+      'runs though a newer one ran, if it was claimed in time: by its claimant, by a rescuer, or after it was returned',
       async ({ store, due, jobs, runTick }) => {
         const earlier = newOwner(store, TICK.resource);
         await take(store, earlier);
@@ -129,7 +129,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
       },
     );
 
-    it('passes over a last one that lies beyond what clocks may be wrong: the clock of the server was set back', async ({
+    it('is granted though the last one lies beyond what clocks may be wrong: the clock of the server was set back', async ({
       now,
       runTick,
     }) => {
@@ -138,10 +138,7 @@ export function describeDueTicks(suite: Suite<Base>): void {
       assert.equal((await runTick(1_000)).status, 'granted');
     });
 
-    it('drops one that comes while an earlier run holds the lock, and knows it for the last one', async ({
-      store,
-      runTick,
-    }) => {
+    it('is dropped while an earlier run holds the lock, and is the last one then', async ({ store, runTick }) => {
       const earlier = newOwner(store, TICK.resource);
       await take(store, earlier);
       assert.equal((await runTick(0)).status, 'overlap');

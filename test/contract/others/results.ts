@@ -50,7 +50,7 @@ export function describeResults(suite: Suite<Base>): void {
     b: await Reporter.open(subject, 'b'),
   }));
 
-  it.onEveryServer('stores a result and releases the lock in one step', async ({ a, b }) => {
+  it.onEveryServer('a result is stored and the lock released in one step', async ({ a, b }) => {
     assert.equal(await a.read(), undefined);
     const owner = await a.working();
     assertEquals(await b.locks.list('', 10), [RESOURCE]);
@@ -62,7 +62,7 @@ export function describeResults(suite: Suite<Base>): void {
     assert.equal((await b.locks.inspect(RESOURCE)).mode, null);
   });
 
-  it('forgets a result after its TTL, and then leaves nothing', async ({ subject, a, b }) => {
+  it('a result is forgotten after its TTL, and leaves nothing', async ({ subject, a, b }) => {
     await a.kept('=1', SHORT_MS);
     assert.equal(await b.read(), '=1');
     await subject.pass(SHORT_MS);
@@ -70,7 +70,7 @@ export function describeResults(suite: Suite<Base>): void {
     assert.equal((await b.claim()).status, 'granted');
   });
 
-  it('keeps any text, and the newest one', async ({ a, b }) => {
+  it('a result may be any text, and the newest one counts', async ({ a, b }) => {
     for (const text of ['=', '-', `=${'ä€😀\r\n\0"'.repeat(1_000)}`, `=${'x'.repeat(64 * 1_024)}`]) {
       await a.kept(text);
       assert.equal(await b.read(), text);
@@ -78,22 +78,25 @@ export function describeResults(suite: Suite<Base>): void {
     }
   });
 
-  it.onEveryServer('answers a claim of a busy lock with its holder, and leaves the queue alone', async ({ a, b }) => {
-    await a.working();
-    const busy = await b.claim();
-    assert.equal(busy.status, 'busy');
-    assert.equal('seen' in busy && busy.seen?.holders[0]?.instanceId, 'a');
-    assertEquals((await a.locks.inspect(RESOURCE)).waiters, []);
-  });
+  it.onEveryServer(
+    'a claim of a busy lock is answered with its holder, and leaves the queue alone',
+    async ({ a, b }) => {
+      await a.working();
+      const busy = await b.claim();
+      assert.equal(busy.status, 'busy');
+      assert.equal('seen' in busy && busy.seen?.holders[0]?.instanceId, 'a');
+      assertEquals((await a.locks.inspect(RESOURCE)).waiters, []);
+    },
+  );
 
-  it('grants a claim that is sent again, with the same token', async ({ a }) => {
+  it('a claim that is sent again is granted with the same token', async ({ a }) => {
     const owner = newOwner(a.locks, RESOURCE);
     const [first, again] = [await a.results.claim(owner, LONG_MS), await a.results.claim(owner, LONG_MS)];
     assert.equal(first.status, 'granted');
     assertEquals(again, first);
   });
 
-  it('stores nothing for an owner that does not hold the lock', async ({ a, b }) => {
+  it('an owner that does not hold the lock stores nothing', async ({ a, b }) => {
     assert.equal(await a.results.keep(newOwner(a.locks, RESOURCE), '=1', LONG_MS), false);
     const owner = await b.working();
     assert.equal(await a.results.keep(newOwner(a.locks, RESOURCE), '=1', LONG_MS), false);
@@ -101,7 +104,7 @@ export function describeResults(suite: Suite<Base>): void {
     assert.equal(await b.locks.verify(owner), true);
   });
 
-  it.onEveryServer('stores nothing for an owner whose lease has ended', async ({ subject, a, b }) => {
+  it.onEveryServer('an owner whose lease has ended stores nothing', async ({ subject, a, b }) => {
     const late = await a.working(SHORT_MS);
     await subject.pass(SHORT_MS);
     assert.equal(await a.results.keep(late, '=late', LONG_MS), false);
@@ -111,7 +114,7 @@ export function describeResults(suite: Suite<Base>): void {
     assert.equal(await b.read(), '=newer');
   });
 
-  it('stores a result once, where the command is sent again', async ({ a, b }) => {
+  it('a result is stored once if the command is sent again', async ({ a, b }) => {
     const owner = await a.working();
     assert.equal(await a.results.keep(owner, '=1', LONG_MS), true);
     await b.results.forget(RESOURCE);
@@ -119,7 +122,7 @@ export function describeResults(suite: Suite<Base>): void {
     assert.equal(await b.read(), undefined);
   });
 
-  it.onEveryServer('tells those that wait until the lock is free', async ({ a, b }) => {
+  it.onEveryServer('callers that wait until the lock is free are told of the result', async ({ a, b }) => {
     const owner = await a.working();
     const heard: string[] = [];
     new GrantLog(b.locks).onFreed = ({ resource }) => heard.push(resource);
@@ -129,7 +132,7 @@ export function describeResults(suite: Suite<Base>): void {
     await eventually(() => assertEquals(heard, [RESOURCE]));
   });
 
-  it('takes a text that the caller cannot read for none, and no other one', async ({ a, b }) => {
+  it('a text that the caller cannot read counts as no result, and no other one does', async ({ a, b }) => {
     await a.kept('={');
     assertEquals(await b.claim('=['), { status: 'kept', result: '={' });
     const owner = newOwner(b.locks, RESOURCE);
@@ -138,19 +141,19 @@ export function describeResults(suite: Suite<Base>): void {
     assert.equal(await a.read(), '=1');
   });
 
-  it('takes a text that no call of once can have stored for none', async ({ a, b }) => {
+  it('a text that no call of once can have stored counts as no result', async ({ a, b }) => {
     await a.kept('another program');
     assert.equal((await b.claim()).status, 'granted');
   });
 
-  it.onEveryServer('forgets a result', async ({ a, b }) => {
+  it.onEveryServer('a result can be forgotten by a command', async ({ a, b }) => {
     await a.kept('=1');
     await b.results.forget(RESOURCE);
     assert.equal(await a.read(), undefined);
     assert.equal((await a.claim()).status, 'granted');
   });
 
-  it('releases the lock of a run that has begun before forget, and stores nothing', async ({ a, b }) => {
+  it('a run that has begun before its result is forgotten releases its lock, and stores nothing', async ({ a, b }) => {
     const owner = await a.working();
     await b.results.forget(RESOURCE);
     await b.results.forget(RESOURCE);
@@ -161,7 +164,7 @@ export function describeResults(suite: Suite<Base>): void {
     assert.equal(await a.read(), '=new');
   });
 
-  it('stores the result of a run that begins after one that died had been forgotten', async ({ subject, a, b }) => {
+  it('a run that begins after one that died was forgotten stores its result', async ({ subject, a, b }) => {
     await a.working(SHORT_MS);
     await b.results.forget(RESOURCE);
     await subject.pass(SHORT_MS);

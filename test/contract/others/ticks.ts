@@ -9,7 +9,7 @@ export function describeTicks(suite: Suite<Base>): void {
   const ticks = suite.with(openTicks);
   const { describe, it } = ticks;
 
-  it.onEveryServer('grants a tick with the lock of its job, in one step', async ({ jobs, runner, store }) => {
+  it.onEveryServer('a claim is granted with the lock of the job, in one step', async ({ jobs, runner, store }) => {
     const reply = await jobs.claim(TICK, wish(runner));
     assertEquals(reply, { status: 'granted', fencingToken: ANY_NUMBER, attempt: 1 });
     assertMatches(await store.inspect(TICK.resource), {
@@ -18,12 +18,12 @@ export function describeTicks(suite: Suite<Base>): void {
     });
   });
 
-  it.onEveryServer('grants a re-sent claim again, with the same token', async ({ jobs, runner }) => {
+  it.onEveryServer('a claim that is sent again is granted with the same token', async ({ jobs, runner }) => {
     const reply = await jobs.claim(TICK, wish(runner));
     assertEquals(await jobs.claim(TICK, wish(runner)), reply);
   });
 
-  it('tells the others that the tick is taken, and for how long its lock lasts', async ({
+  it('a tick is taken for the others, who hear for how long its lock lasts', async ({
     jobs,
     runner,
     otherJobs,
@@ -36,7 +36,7 @@ export function describeTicks(suite: Suite<Base>): void {
   });
 
   it.onEveryServer(
-    'never starts a tick twice: not after it has run, and a late clock gets nothing',
+    'a tick never starts twice: not after it has run, and a late clock gets nothing',
     async ({ jobs, runner, finish, otherJobs, other }) => {
       await jobs.claim(TICK, wish(runner));
       await finish();
@@ -44,13 +44,13 @@ export function describeTicks(suite: Suite<Base>): void {
     },
   );
 
-  it('forgets a tick after claimTtlMs', async ({ subject, jobs, runner, otherJobs, other }) => {
+  it('a tick is forgotten after claimTtlMs', async ({ subject, jobs, runner, otherJobs, other }) => {
     await jobs.claim(TICK, wish(runner, { claimTtlMs: SHORT_MS, leaseMs: SHORT_MS }));
     await subject.pass(SHORT_MS * 2);
     assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'granted');
   });
 
-  it('remembers a tick no longer than the instance that asks would, if it is no time', async ({
+  it('a tick that is no time is remembered no longer than the instance that asks would', async ({
     subject,
     jobs,
     runner,
@@ -66,7 +66,7 @@ export function describeTicks(suite: Suite<Base>): void {
     assert.equal((await otherJobs.claim(TICK, asker)).status, 'granted');
   });
 
-  it('remembers a tick no longer for an instance that asks with a longer time', async ({
+  it('a tick is remembered no longer for an instance that asks with a longer time', async ({
     subject,
     jobs,
     runner,
@@ -81,7 +81,7 @@ export function describeTicks(suite: Suite<Base>): void {
     assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'granted');
   });
 
-  it.onEveryServer('keeps jobs, and ticks of one job, apart', async ({ jobs, runner, finish, store }) => {
+  it.onEveryServer('jobs, and ticks of one job, are kept apart', async ({ jobs, runner, finish, store }) => {
     await jobs.claim(TICK, wish(runner));
     await finish();
     assert.equal((await jobs.claim(NEXT_TICK, wish(newOwner(store, TICK.resource)))).status, 'granted');
@@ -97,7 +97,7 @@ export function describeTicks(suite: Suite<Base>): void {
     });
     const { describe, it } = duringRun;
 
-    it('drops the tick for all instances (overlap: skip)', async ({
+    it('a tick is dropped for all instances (overlap: skip)', async ({
       jobs,
       runner,
       otherJobs,
@@ -112,7 +112,7 @@ export function describeTicks(suite: Suite<Base>): void {
     });
 
     it.onEveryServer(
-      'claims the tick and gets the lock later (overlap: wait)',
+      'an instance claims the tick and gets the lock later (overlap: wait)',
       async ({ runner, jobs, otherJobs, other, store, earlier }) => {
         const waiting = wish(runner, { overlap: 'wait' });
         assertEquals(await jobs.claim(TICK, waiting), { status: 'claimed', ttlMs: ANY_NUMBER });
@@ -185,7 +185,7 @@ export function describeTicks(suite: Suite<Base>): void {
     });
   });
 
-  it('does not let a run that was granted be taken over by one that only takes what has not begun', async ({
+  it('a run that was granted is not taken over by one that only takes what has not begun', async ({
     jobs,
     runner,
     store,
@@ -243,7 +243,7 @@ export function describeTicks(suite: Suite<Base>): void {
       },
     );
 
-    it('leaves the dead runner nothing to finish', async ({ subject, jobs, runner, otherJobs, other }) => {
+    it('leaves nothing to finish to the dead runner', async ({ subject, jobs, runner, otherJobs, other }) => {
       await jobs.claim(TICK, wish(runner, { leaseMs: SHORT_MS }));
       await subject.pass(SHORT_MS * 2);
       await otherJobs.claim(TICK, wish(other, rescue));
@@ -279,7 +279,7 @@ export function describeTicks(suite: Suite<Base>): void {
     });
   });
 
-  it('finishes only the claim of the owner that says so', async ({ jobs, runner, otherJobs, other }) => {
+  it('an end finishes only the claim of the owner that sends it', async ({ jobs, runner, otherJobs, other }) => {
     await jobs.claim(TICK, wish(runner));
     await finishClaim(otherJobs, other, TICK);
     assert.equal((await otherJobs.claim(TICK, wish(other))).status, 'taken');

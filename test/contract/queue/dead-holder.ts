@@ -10,7 +10,7 @@ import { enqueue, LONG_MS, newOwner, PATIENT, SHORT_MS, take, untimed } from '..
 export function describeDeadHolder(suite: QueueSuite): void {
   const { it } = suite.with(async ({ world }) => ({ dead: await world.held() }));
 
-  it('shows a free resource, and the waiters', async ({ world, a, b, dead }) => {
+  it('leaves a resource that is shown as free, with its waiters', async ({ world, a, b, dead }) => {
     await world.waiting(a);
     await world.leaseEnds(dead);
     const state = untimed(await b.store.inspect('stock'));
@@ -18,7 +18,7 @@ export function describeDeadHolder(suite: QueueSuite): void {
     assertEquals(state, { resource: 'stock', mode: null, holders: [], ttlMs: 0, waiters });
   });
 
-  it('grants it to the first in the queue when it asks again', async ({ world, a, b, dead }) => {
+  it('leaves the resource to the first in the queue, when that asks again', async ({ world, a, b, dead }) => {
     const first = await world.waiting(a);
     await world.waiting(b);
     await world.leaseEnds(dead);
@@ -28,7 +28,7 @@ export function describeDeadHolder(suite: QueueSuite): void {
     assert.equal(await world.grantBeforeNow(a), undefined);
   });
 
-  it('grants it to the first in the queue also when it only asks', async ({ world, a, dead }) => {
+  it('leaves the resource to the first in the queue, also when that only asks', async ({ world, a, dead }) => {
     const first = await world.waiting(a);
     await world.leaseEnds(dead);
     await take(a.store, first);
@@ -40,7 +40,12 @@ export function describeDeadHolder(suite: QueueSuite): void {
     ['queues', PATIENT, 'queued', ['b', 'a']],
     ['finds the queue too long', { ...PATIENT, maxWaiters: 1 }, 'full', ['b']],
   ] as const) {
-    it(`lets no newcomer jump the queue: the first in it is granted when one ${how}`, async ({ world, a, b, dead }) => {
+    it(`leaves the resource to no newcomer: the first in the queue is granted when one ${how}`, async ({
+      world,
+      a,
+      b,
+      dead,
+    }) => {
       const first = await world.waiting(a, 'stock', { sentAt: 77 });
       await world.waiting(b);
       await world.leaseEnds(dead);
@@ -54,7 +59,12 @@ export function describeDeadHolder(suite: QueueSuite): void {
     });
   }
 
-  it('grants it to the first when the second asks again, which keeps its place', async ({ world, a, b, dead }) => {
+  it('leaves the resource to the first when the second asks again, which keeps its place', async ({
+    world,
+    a,
+    b,
+    dead,
+  }) => {
     const first = await world.waiting(a);
     const second = await world.waiting(b);
     await world.waiting(a);
@@ -64,7 +74,7 @@ export function describeDeadHolder(suite: QueueSuite): void {
     assertEquals(await world.queue(), ['b', 'a']);
   });
 
-  it('grants it to the first that is alive when a waiter asks again whose place has expired: that one joins the end', async ({
+  it('leaves the resource to the first that is alive when a waiter asks whose place has expired: that one joins the end', async ({
     world,
     a,
     b,
@@ -83,7 +93,7 @@ export function describeDeadHolder(suite: QueueSuite): void {
   });
 
   it.onEveryServer(
-    'grants it to the waiter that asks if all before it are dead',
+    'leaves the resource to the waiter that asks if all before it are dead',
     async ({ subject, world, a, b, dead }) => {
       await world.waiting(a);
       const second = await world.waiting(b);
@@ -96,18 +106,21 @@ export function describeDeadHolder(suite: QueueSuite): void {
     },
   );
 
-  it.onEveryServer('grants it to a newcomer if all waiters are dead', async ({ subject, world, a, b, dead }) => {
-    await world.waiting(a);
-    await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
-    await subject.kill('a');
-    await world.leaseEnds(dead);
-    const token = await take(b.store, newOwner(b.store, 'stock'));
-    const { holders, waiters } = untimed(await b.store.inspect('stock'));
-    assertMatches(holders, [{ instanceId: 'b', fencingToken: token }]);
-    assertEquals(waiters, []);
-  });
+  it.onEveryServer(
+    'leaves the resource to a newcomer if all waiters are dead',
+    async ({ subject, world, a, b, dead }) => {
+      await world.waiting(a);
+      await world.waiting(b, 'stock', { leaseMs: SHORT_MS });
+      await subject.kill('a');
+      await world.leaseEnds(dead);
+      const token = await take(b.store, newOwner(b.store, 'stock'));
+      const { holders, waiters } = untimed(await b.store.inspect('stock'));
+      assertMatches(holders, [{ instanceId: 'b', fencingToken: token }]);
+      assertEquals(waiters, []);
+    },
+  );
 
-  it('grants it to the next when the first one withdraws', async ({ world, a, b, dead }) => {
+  it('leaves the resource to the next when the first one withdraws', async ({ world, a, b, dead }) => {
     const first = await world.waiting(a);
     const second = await world.waiting(b);
     await world.leaseEnds(dead);
@@ -115,14 +128,14 @@ export function describeDeadHolder(suite: QueueSuite): void {
     assert.equal((await b.grants.next()).owner, second.id);
   });
 
-  it('grants it to the first when the dead holder comes back and releases', async ({ world, a, dead }) => {
+  it('that comes back and releases leaves the resource to the first', async ({ world, a, dead }) => {
     const first = await world.waiting(a);
     await world.leaseEnds(dead);
     assert.equal(await world.holder.store.release(dead), false);
     assert.equal((await a.grants.next()).owner, first.id);
   });
 
-  it('leaves nothing behind when the only one in the queue withdraws', async ({ subject, world, a, dead }) => {
+  it('leaves nothing when the only one in the queue withdraws', async ({ subject, world, a, dead }) => {
     const only = await world.waiting(a);
     await world.leaseEnds(dead);
     assert.equal(await a.store.release(only), false);

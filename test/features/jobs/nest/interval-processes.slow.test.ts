@@ -42,30 +42,4 @@ describe('three processes', () => {
     expect(fleet.runs).toHaveLength(1);
     expect(fleet.output).toBe('');
   });
-
-  it('run each tick of @Cron, @Interval and @Timeout once, imported in place of the ones of @nestjs/schedule', async () => {
-    const fleet = fleetOf({ kind: 'one-import', jobLastsMs: 0 });
-    await fleet.start(-300, 0, 300);
-    const ticksOf = (job: string) =>
-      fleet.processes
-        .flatMap((jobProcess) => jobProcess.told('tickStarted'))
-        .filter((event) => event.job === job)
-        .map(({ tick }) => tick);
-    const firstSeen = ticksOf('OneImport.cron').sort().at(-1) ?? '';
-    const seconds = () =>
-      ticksOf('OneImport.cron')
-        .filter((tick) => tick > firstSeen)
-        .map((tick) => Date.parse(tick) / 1_000)
-        .sort((a, b) => a - b);
-    const intervalsBefore = ticksOf('OneImport.interval').length;
-    await eventually(() => expect(seconds().length).toBeGreaterThanOrEqual(5));
-    const intervals = ticksOf('OneImport.interval').length - intervalsBefore;
-    const ran = seconds();
-    expect(ran).toEqual(ran.map((_, index) => ran[0]! + index));
-    // Two a second; three processes alone would run six.
-    expect(intervals).toBeGreaterThan(0);
-    expect(intervals).toBeLessThanOrEqual(3 * (ran.length + 1));
-    expect(ticksOf('OneImport.timeout')).toHaveLength(1);
-    expect(fleet.output).toBe('');
-  });
 });

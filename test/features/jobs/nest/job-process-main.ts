@@ -8,22 +8,18 @@ import { SingletonRuns } from '../../../../lib/features/jobs/core/singleton-runs
 import { RedisLockModule } from '../../../../lib/nest/module/redis-lock.module.js';
 import { RedisLockService } from '../../../../lib/nest/redis-lock.service.js';
 import {
-  Cron,
-  CronExpression,
-  Interval,
   ScheduleModule,
   SingletonCron,
   type SingletonCronOptions,
   SingletonInterval,
   SingletonTimeout,
-  Timeout,
 } from '../../../../lib/schedule.js';
 
 /** The settings of the application. */
 export interface JobSetup {
   readonly url: string;
   readonly keyPrefix: string;
-  readonly kind: 'cron' | 'interval' | 'timeout' | 'one-import';
+  readonly kind: 'cron' | 'interval' | 'timeout';
   /** Of the interval or the time-out. */
   readonly everyMs?: number;
   readonly jobLastsMs: number;
@@ -93,19 +89,6 @@ class TimeoutJob extends Job {
   }
 }
 
-/** Jobs as in `@nestjs/schedule`, without names. A timer that is late still fires. */
-@Injectable()
-class OneImport {
-  @Cron(CronExpression.EVERY_SECOND, { threshold: 60_000 })
-  cron() {}
-
-  @Interval(500)
-  interval() {}
-
-  @Timeout(100)
-  timeout() {}
-}
-
 @Module({
   imports: [
     ScheduleModule.forRoot(),
@@ -122,7 +105,7 @@ class OneImport {
       ],
     }),
   ],
-  providers: [{ cron: CronJob, interval: IntervalJob, timeout: TimeoutJob, 'one-import': OneImport }[setup.kind]],
+  providers: [{ cron: CronJob, interval: IntervalJob, timeout: TimeoutJob }[setup.kind]],
 })
 class AppModule {}
 

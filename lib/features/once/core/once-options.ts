@@ -26,8 +26,7 @@ export interface OnceOptions<T = unknown> extends Pick<
   resultTtlMs: number;
   /**
    * Time to wait for the call that does the work. With 0, the call doesn't wait: it returns the stored result, does the
-   * work if
-   * no other call does, and otherwise fails with `LockBusyError`.
+   * work if no other call does, and otherwise fails with `LockBusyError`.
    *
    * @allowed 0 ms and more, or `Infinity`
    * @default 18000
@@ -35,8 +34,7 @@ export interface OnceOptions<T = unknown> extends Pick<
   waitMs?: number;
   /**
    * The maximum size of a stored result, as text. A larger one is returned to its caller and to the calls that wait in
-   * the
-   * same process, is not kept, and is logged once.
+   * the same process, is not kept, and is logged once.
    *
    * @allowed 1 to 16777216 bytes
    * @default 65536

@@ -65,8 +65,7 @@ type AnyOptions = OnceDecoratorOptions<[], unknown>;
  * - ``@Once({ key: (id: string) => key`report:${id}`, resultTtlMs: 60_000 })``
  *
  * The result is stored as JSON, and every call gets the parsed JSON: a `Date` is a string. If the method throws,
- * nothing is
- * stored, and its error passes through untouched. Inside of the method, the lease is `locks.current()`.
+ * nothing is stored, and its error passes through untouched. Inside of the method, the lease is `locks.current()`.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, on a
  *   quorum; when the method is called, if the key function throws or does not return one valid name

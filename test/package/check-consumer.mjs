@@ -20,7 +20,7 @@ export async function checkConsumer(
   { name, parts, isApplication = false, hasTestingPage = false, hasConsoles = false, asksNpx = false },
   run,
 ) {
-  const { folder, tarball, manifest, redisUrl } = run;
+  const { folder, tarball, manifest, redisUrl, database } = run;
   const prepare = async () => {
     for (const part of [...parts, name]) await copy(part, folder);
     await writeAddresses(folder);
@@ -34,7 +34,7 @@ export async function checkConsumer(
     // The same source in both formats: nothing else would show that both have the same types.
     if (hasConsoles) await copyFile(join(folder, 'src/consoles.ts'), join(folder, 'src/consoles.mts'));
   };
-  const consumer = { name, folder, tarball, redisUrl, asksNpx };
+  const consumer = { name, folder, tarball, redisUrl, database, asksNpx };
   const steps = isApplication
     ? firstHour(consumer)
     : {
@@ -56,8 +56,9 @@ export async function checkConsumer(
 }
 
 /** Installs the packages, compiles the project (which checks the types), runs it. */
-function compileAndTest({ name, folder, redisUrl, asksNpx }) {
-  const env = { REDIS_URL: redisUrl, KEY_PREFIX: name };
+function compileAndTest({ name, folder, redisUrl, database, asksNpx }) {
+  // Of its own, because all of these have the usual prefix, and jobs with the same names.
+  const env = { REDIS_URL: `${redisUrl}/${database}` };
   return {
     install: () => npm(['install', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder }),
     compile: () => compileWithoutErrors(folder),

@@ -47,6 +47,7 @@ await runCommand(async () => {
         tarball,
         manifest,
         redisUrl: redis.url,
+        database: CONSUMERS.indexOf(consumer),
       });
       if (failure !== undefined) failures.push({ consumer: consumer.name, ...failure });
     }

@@ -15,7 +15,7 @@ const YEARLY = '0 0 0 1 1 *';
 export async function missTicks(boot: () => Promise<INestApplicationContext>): Promise<void> {
   const app = await boot();
   const redis = new Redis(process.env.REDIS_URL!);
-  const last = `${process.env.KEY_PREFIX}:{cron:hourly}:last-tick`;
+  const last = 'lock:{cron:hourly}:last-tick';
   await until('the job is registered', async () => (await redis.exists(last)) === 1);
   // First, because it would make up for the ticks itself.
   await app.close();
@@ -37,9 +37,9 @@ export async function jobsOfTheFleet(apps: readonly INestApplicationContext[]): 
   await until('the date is over', async () => ran.length > 0);
   assert.equal(await here.runNow('yearly', { by: 'ann' }), 'by hand');
   assert.equal((await there.history('yearly'))[0]?.by, 'ann');
-  await here.pause('tick', { by: 'ann' });
-  assert.equal((await there.get('tick')).pause?.by, 'ann');
-  await there.resume('tick');
+  await here.pause('Shop.tick', { by: 'ann' });
+  assert.equal((await there.get('Shop.tick')).pause?.by, 'ann');
+  await there.resume('Shop.tick');
   here.reschedule('yearly', '0 0 0 2 1 *');
   const { cronTime } = apps[0]!.get(SchedulerRegistry).getCronJob('yearly');
   assert.equal(cronTime.source, '0 0 0 2 1 *');

@@ -12,7 +12,9 @@ const TICKS_MS = 60_000;
 
 export async function prove(): Promise<void> {
   await entryWithoutNest();
-  const boot = () => NestFactory.createApplicationContext(AppModule, { logger: ['error', 'warn'] });
+  const warnings = new Set<string>();
+  const logger = { log: () => {}, error: console.error, warn: (message: string) => warnings.add(message) };
+  const boot = () => NestFactory.createApplicationContext(AppModule, { logger });
   await missTicks(boot);
   const apps = await Promise.all([boot(), boot()]);
   const [here, there] = apps.map((app) => app.get(Shop)) as [Shop, Shop];
@@ -20,6 +22,11 @@ export async function prove(): Promise<void> {
     await oneAtATime(here, there);
     await busyAcrossInstances(here, there);
     await oneRunPerTick();
+    const told = [...warnings];
+    assert.ok(
+      told.some((line) => line.startsWith('A singleton job has no name: "Shop.tick". ')),
+      told.join('\n'),
+    );
     await jobsOfTheFleet(apps);
   } finally {
     await Promise.all(apps.map((app) => app.close()));

@@ -1,9 +1,20 @@
 // The application of every consumer: what a user of the package writes, in one file.
 import { Injectable, Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
+import type { CronOptions } from '@nestjs/schedule';
 import { DistributedLock, RedisLockModule, RedisLockService, type Lease } from 'nestjs-redis-lock';
-import { SingletonCron, type SingletonRun } from 'nestjs-redis-lock/schedule';
+import {
+  Cron,
+  CronExpression,
+  Interval,
+  ScheduleModule,
+  SingletonCron,
+  type SingletonRun,
+  Timeout,
+} from 'nestjs-redis-lock/schedule';
 
+const HOUR_MS = 3_600_000;
+/** The options of the installed scheduler. */
+const LATER: CronOptions = { name: 'at a date', timeZone: 'UTC', waitForCompletion: true };
 /** Due in half an hour, and so not while this runs. */
 const HOURLY = `0 ${(new Date().getUTCMinutes() + 30) % 60} * * * *`;
 
@@ -35,10 +46,21 @@ export class Shop {
     return this.locks.acquire(`product:${product}`, { waitMs: 0 });
   }
 
-  @SingletonCron('* * * * * *', { name: 'tick' })
+  // By one import, and so named after the method.
+  @Cron(CronExpression.EVERY_SECOND)
   async tick({ tick }: SingletonRun): Promise<void> {
     Shop.ticks.push(tick);
   }
+
+  // As the installed scheduler has them, and not due while this runs.
+  @Cron(new Date(Date.now() + HOUR_MS), LATER)
+  later() {}
+
+  @Interval('hourly interval', HOUR_MS)
+  async interval() {}
+
+  @Timeout('in an hour', HOUR_MS)
+  timeout() {}
 
   @SingletonCron(HOURLY, { name: 'hourly', timeZone: 'UTC', onMissed: 'runOnce' })
   async hourly({ missed }: SingletonRun): Promise<void> {
@@ -47,10 +69,7 @@ export class Shop {
 }
 
 @Module({
-  imports: [
-    ScheduleModule.forRoot(),
-    RedisLockModule.forRoot({ connection: process.env.REDIS_URL!, keyPrefix: process.env.KEY_PREFIX! }),
-  ],
+  imports: [ScheduleModule.forRoot(), RedisLockModule.forRoot({ connection: process.env.REDIS_URL! })],
   providers: [Shop],
 })
 export class AppModule {}

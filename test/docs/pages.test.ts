@@ -69,6 +69,12 @@ describe('titles', () => {
     expect(new Set(titles).size).toBe(titles.length);
   });
 
+  // Search words are in docs/contents.md, which the site takes the descriptions of its pages from.
+  it.each(GUIDES)('%s has no heading with words in brackets', (page) => {
+    const prose = readGuide(page).replaceAll(/^( *)```\w*\n[^]*?^\1```$/gm, '');
+    expect(prose.match(/^#+ .* \(.*$/gm) ?? []).toEqual([]);
+  });
+
   it.each(GUIDES)('%s has no mark of a merge', (page) => {
     expect(readGuide(page)).not.toMatch(/^(?:<{7}|>{7}) /m);
   });

@@ -145,6 +145,16 @@ describe('the site in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('finds a page by a word of its description', async () => {
+    await page.goto('/guide/one-turn.html');
+    expect(await page.locator('meta[name="description"]').getAttribute('content')).toContain('agents');
+    expect(await page.locator('main').getByText('agents').count()).toBe(0);
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByRole('searchbox').fill('LLM agents');
+    await page.locator('#localsearch-list a[href*="one-turn"]').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
   it('shows the options with what is allowed', async () => {
     await page.goto('/reference/lock-options.html');
     const row = page.locator('tr', { has: page.locator('td:first-child code', { hasText: /^attemptTimeoutMs$/ }) });

@@ -4,7 +4,7 @@ import { slug } from 'github-slugger';
 import { defineConfig } from 'vitepress';
 import { useRepositoryMarkdown } from './markdown.mjs';
 import { copyMermaid } from './mermaid-files.mjs';
-import { NO_PAGES, sidebar, SITE_FOLDER, sitePathOf } from './pages.mjs';
+import { descriptionOf, NO_PAGES, sidebar, SITE_FOLDER, sitePathOf } from './pages.mjs';
 
 const { name, description } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
@@ -42,6 +42,7 @@ export default defineConfig({
     if (relativePath === 'index.md') frontmatter.pageClass = 'landing';
     // A wide table has the width of the outline as well.
     if (relativePath === 'index.md' || hasWideTable(filePath)) frontmatter.aside = false;
+    return { description: descriptionOf(filePath) ?? description };
   },
   themeConfig: {
     nav: [
@@ -54,9 +55,16 @@ export default defineConfig({
     ],
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: renderForSearch } },
   },
 });
+
+/** The search finds a page by its description, too. The page doesn't show it. */
+function renderForSearch(source, env, md) {
+  const words = descriptionOf(env.relativePath);
+  const html = md.render(source, env);
+  return words === undefined ? html : html.replace('</h1>', () => `</h1>\n<p>${md.utils.escapeHtml(words)}</p>`);
+}
 
 /** Five columns or more, outside of code. */
 function hasWideTable(file) {

@@ -36,16 +36,30 @@ const CONTENTS = 'docs/contents.md';
 /** So many are open in the side bar, and so is the one of the page. All others are one line each. */
 const OPEN_GROUPS = 1;
 
-/** The groups of the list of all pages, in its order: a heading, and a link in each line below. */
-function groupsOfContents() {
-  const [, ...groups] = readFileSync(join(ROOT, CONTENTS), 'utf8').split(/^## /m);
-  return groups.map((group) => ({
+/** The groups of the list of all pages, in its order: a heading, and an entry per page below. */
+const groups = readFileSync(join(ROOT, CONTENTS), 'utf8')
+  .split(/^## /m)
+  .slice(1)
+  .map((group) => ({
     text: group.split('\n')[0],
-    items: [...group.matchAll(/^- \[([^\]]+)\]\(([^)#]+)\)/gm)].map(([, text, file]) => ({
-      text,
-      link: linkTo(posix.normalize(posix.join(posix.dirname(CONTENTS), file))),
-    })),
+    entries: [...group.matchAll(/^- \[([^\]]+)\]\(([^)#]+)\)(?:: ((?:.|\n {2})*))?/gm)].map(
+      ([, text, link, words]) => ({
+        text,
+        file: posix.normalize(posix.join(posix.dirname(CONTENTS), link)),
+        words: words?.replaceAll(/\s+/g, ' '),
+      }),
+    ),
   }));
+
+/**
+ * Returns what the list of all pages says about a page: search engines show it, and the search of the site finds it.
+ *
+ * @param {string} file a page, by its path from the root
+ * @returns {string | undefined}
+ */
+export function descriptionOf(file) {
+  const entry = groups.flatMap(({ entries }) => entries).find((each) => each.file === file);
+  return entry?.words && `${entry.text}: ${entry.words}`;
 }
 
 /** @param {string} file a page, by its path from the root */
@@ -64,7 +78,11 @@ export const sidebar = {
   '/api/': [{ text: 'API', link: '/api/', items: apiSidebar() }],
   '/': [
     { text: 'Overview', items: [{ text: 'What it is', link: '/' }] },
-    ...groupsOfContents().map((group, index) => ({ ...group, collapsed: index >= OPEN_GROUPS })),
+    ...groups.map(({ text, entries }, index) => ({
+      text,
+      items: entries.map((entry) => ({ text: entry.text, link: linkTo(entry.file) })),
+      collapsed: index >= OPEN_GROUPS,
+    })),
     { text: 'API', link: '/api/' },
   ],
 };

@@ -29,15 +29,24 @@ process.exitCode = results.every(({ outcome }) => outcome === 'passed') ? 0 : 1;
  * @param {string} server
  */
 function runOn(node, server) {
-  const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? node;
+  const isProgram = existsSync(server);
   const env = {
     ...process.env,
     // Programs that the tests start find this Node, too.
     PATH: `${dirname(node)}${delimiter}${process.env.PATH}`,
-    ...(existsSync(server) ? { REDIS_SERVER_BIN: server } : { REDIS_SERVER_IMAGE: server }),
+    // Each variable is set or removed: one from outside would run the tests on another server than the report names.
+    REDIS_SERVER_BIN: isProgram ? server : undefined,
+    REDIS_SERVER_IMAGE: isProgram ? undefined : server,
   };
-  const name = `Node ${version.replace('v', '')}, ${server}`;
+  // An image is named by its version. A program may be of any.
+  const name = `Node ${versionOf(node)}, ${server}${isProgram ? ` ${versionOf(server)}` : ''}`;
   console.log(`\n== ${name}`);
   const { status } = spawnSync(node, ['scripts/test.mjs', 'test', ...tests], { cwd: root, env, stdio: 'inherit' });
   return { name, outcome: status === 0 ? 'passed' : 'FAILED' };
+}
+
+/** @param {string} program */
+function versionOf(program) {
+  const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
+  return /\d+\.\d+[\w.]*/.exec(stdout ?? '')?.[0] ?? `of unknown version (${program})`;
 }

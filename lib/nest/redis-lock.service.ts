@@ -1,4 +1,3 @@
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import type { CampaignOptions, Leadership } from '../features/leader/core/leadership.js';
 import type { LockOrderEdge } from '../kernel/events/events.js';
 import type { LockObserver } from '../kernel/events/observers.js';
@@ -24,9 +23,11 @@ import { checkFunction } from '../kernel/api/validation.js';
 import { addInjected, keepParts, type ServiceParts } from './service-parts.js';
 
 /** The locks of this application. */
-export class RedisLockService implements OnApplicationBootstrap, BeforeApplicationShutdown {
+// It implements hooks of Nest, but doesn't name their interfaces: so both formats of the package share its type.
+export class RedisLockService {
   readonly #parts: ServiceParts;
 
+  /** @internal */
   constructor(parts: ServiceParts) {
     // JavaScript, and a provider of the class itself, may call it with anything.
     if (typeof (parts as { client?: Partial<LockClient> } | undefined)?.client?.using !== 'function') {

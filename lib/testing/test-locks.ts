@@ -17,6 +17,7 @@ export class TestLocks extends LockAssertions {
   /** Fires the singleton jobs of the fleet. */
   readonly jobs: TestJobs;
 
+  /** @internal */
   constructor(
     /** The lock service of the application. */
     readonly service: RedisLockService,

@@ -25,6 +25,7 @@ export class Semaphore {
   #total: number;
   #isResized = false;
 
+  /** @internal */
   constructor(
     readonly resource: string,
     total: number,

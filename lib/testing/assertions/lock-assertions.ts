@@ -14,6 +14,7 @@ import { failed, type LocksUnderTest } from './locks-under-test.js';
 export class LockAssertions {
   readonly #locks: LocksUnderTest;
 
+  /** @internal */
   constructor(service: RedisLockService, seen: Pick<LocksUnderTest, 'instanceId' | 'states' | 'unmetFailures'>) {
     const sites = new AcquireSites(service);
     this.#locks = {

@@ -23,6 +23,7 @@ interface JobHere {
 export class TestJobs {
   readonly #place: FleetPlace;
 
+  /** @internal */
   constructor(place: FleetPlace) {
     this.#place = place;
   }

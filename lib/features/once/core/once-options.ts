@@ -70,6 +70,7 @@ const OF_LOCK = pick(
   'warnAfterMs',
 );
 
+/** @internal The compiler would describe its type by importing the entry point, and so Nest. */
 export const ONCE_OPTIONS = new OptionTable({
   ...OF_LOCK,
   resultTtlMs: milliseconds(1, MAX_TTL_MS).required(),

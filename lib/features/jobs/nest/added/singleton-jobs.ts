@@ -71,6 +71,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   #state: 'starting' | 'running' | 'closed' = 'starting';
   #registry: SchedulerRegistry | undefined;
 
+  /** @internal */
   constructor(deps: JobsDeps) {
     this.#deps = deps;
     const { service } = deps;

@@ -16,6 +16,9 @@ const COLUMNS = {
 
 const ROWS = [
   ['A free lock, one caller: leases/s', 'uncontended-1', 'leasesPerSecond'],
+  ['The same: processor time of Redis for each lease, µs', 'uncontended-1', 'redisCpuUs'],
+  ['The same: bytes to Redis for each lease', 'uncontended-1', 'bytes'],
+  ['The same: processor time of the client for each lease, µs', 'uncontended-1', 'cpuUs'],
   ['Free locks, 64 callers at once: leases/s', 'uncontended-64', 'leasesPerSecond'],
   ['One lock, 32 callers: leases/s', 'contended-empty', 'leasesPerSecond'],
   ['The same: longest wait, ms', 'contended-empty', 'longestWaitMs'],
@@ -26,7 +29,7 @@ const ROWS = [
   ['The holder is killed: calls that fail, of 160 in 40 s', 'outages', 'failedCalls'],
   ['The same: until a call succeeds, s', 'outages', 'outageS'],
 ];
-const CHARTS = [0, 2, 7].map((index) => ROWS[index]);
+const CHARTS = [0, 5, 10].map((index) => ROWS[index]);
 
 /** The scenarios that the page needs. */
 export const PAGE_SCENARIOS = [...new Set(ROWS.map(([, scenario]) => scenario))];

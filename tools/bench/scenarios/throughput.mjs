@@ -13,6 +13,7 @@ export const throughputMetrics = [
   { id: 'p99Us', label: 'p99, µs', digits: 0 },
   { id: 'cpuUs', label: 'client CPU, µs', digits: 1 },
   { id: 'redisUs', label: 'commands in Redis, µs', digits: 1 },
+  { id: 'redisCpuUs', label: 'Redis CPU, µs', digits: 1 },
   { id: 'bytes', label: 'bytes to Redis', digits: 0 },
 ];
 
@@ -64,6 +65,7 @@ function summary(slices, { commands }) {
     p99Us: quantile(latencies, 0.99) * 1000,
     cpuUs: (sum(slices.map(({ cpuMs }) => cpuMs)) * 1000) / leases,
     ...(commands && { redisUs: usedUs / leases }),
+    redisCpuUs: (sum(slices.map(({ used }) => used.cpuMs)) * 1000) / leases,
     bytes: sum(slices.map(({ used }) => used.received)) / leases,
   };
 }

@@ -9,7 +9,8 @@ export const scenario = {
     'round trip, for the others acquire and release. In each round each contestant has five slices of 200 ms, side by side. Our lease ' +
     'carries a fencing token and is renewed; the raw pair has neither. `raw with a fencing token` has the token too: the same guarantee as ' +
     'ours, without the queue. The two calls below ours are `acquire` without options, and `using`. Processor time, the time of commands ' +
-    'in Redis (`INFO commandstats`; only if it is known who sent them) and bytes are for each lease.',
+    'in Redis (`INFO commandstats`; only if it is known who sent them) and bytes are for each lease. `Redis CPU` is all that the ' +
+    'server uses meanwhile, with its network.',
   metrics: throughputMetrics,
   compare: ['leasesPerSecond', 'cpuUs', 'redisUs', 'bytes'],
   targets: [

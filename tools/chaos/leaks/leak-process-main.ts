@@ -46,9 +46,9 @@ class Jobs {
   async leads(): Promise<void> {}
 }
 
-const options = { connection: url, leaseMs: 10_000, attemptTimeoutMs: 10_000, shutdown: { drainMs: 0 } };
+const moduleOptions = { connection: url, leaseMs: 10_000, attemptTimeoutMs: 10_000, shutdown: { drainMs: 0 } };
 
-@Module({ imports: [RedisLockModule.forRoot(options)], providers: [Jobs] })
+@Module({ imports: [RedisLockModule.forRoot(moduleOptions)], providers: [Jobs] })
 class AppModule {}
 
 const start = () => NestFactory.createApplicationContext(AppModule, { logger: ['error'] });
@@ -94,11 +94,13 @@ const MODES: readonly ((name: string) => Promise<unknown>)[] = [
     await Promise.all([...waiting, polling, free, lease.release()]);
   },
   async (name) => {
-    const campaigns = [a, b].map((locks) => locks.campaign(name, { signal, onElected: idle, onDemoted: idle }));
-    await campaigns[0]!.whenElected();
-    await campaigns[0]!.resign();
-    await campaigns[1]!.whenElected();
-    await campaigns[1]!.resign();
+    const options = { signal, onElected: idle, onDemoted: idle };
+    const one = a.campaign(name, options);
+    await one.whenElected();
+    const other = b.campaign(name, options);
+    await one.resign();
+    await other.whenElected();
+    await other.resign();
   },
   (name) => {
     const run = { job: name, tick: 'now', overlap: 'skip', onCrash: 'retry', claimTtlMs: 1_000, lock: {} } as const;

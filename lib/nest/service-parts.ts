@@ -1,5 +1,8 @@
 import { type FactoryProvider, Inject, type Type } from '@nestjs/common';
+import type { ModuleRef } from '@nestjs/core';
+import { InvalidLockOptionsError } from '../kernel/api/errors.js';
 import { sharedByCopies } from '../kernel/util/objects.js';
+import { quote } from '../kernel/util/quoted.js';
 import type { TransactionHooks } from '../kernel/api/transactions.js';
 import type { Groups } from '../kernel/events/observers.js';
 import type { JobRecords } from '../features/jobs/core/job-records.js';
@@ -26,6 +29,29 @@ export function getRedisLockToken(name: string = DEFAULT_NAME): string {
 
 export function getRedisLockOptionsToken(name: string = DEFAULT_NAME): string {
   return `RedisLockModuleOptions:${name}`;
+}
+
+/**
+ * Returns the lock service with this name, wherever in the application it is registered.
+ *
+ * @param asker who needs it, and how it was told the name
+ * @throws InvalidLockOptionsError if none has this name
+ */
+export function registered<T extends object>(
+  modules: ModuleRef,
+  name: string,
+  asker: { readonly name: string; readonly option: string; readonly passedAs: string },
+): T {
+  try {
+    return modules.get<T>(getRedisLockToken(name), { strict: false });
+  } catch {
+    const which = name === DEFAULT_NAME ? 'without a service of its own' : `with the service ${quote(name)}`;
+    throw new InvalidLockOptionsError(
+      `${asker.name} finds no lock service: no RedisLockModule ${which} is registered. Pass the service that was given ` +
+        `to forRoot, as ${asker.passedAs}.`,
+      asker.option,
+    );
+  }
 }
 
 export function getRedisLockRegistrationToken(name: string = DEFAULT_NAME): string {

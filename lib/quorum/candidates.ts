@@ -1,6 +1,6 @@
 import { LOCK_DEFAULTS } from '../kernel/api/lock-options.js';
 import type { LockOwner } from '../kernel/store/lock-store.js';
-import { sweep } from '../kernel/util/objects.js';
+import { entryOf, sweep } from '../kernel/util/objects.js';
 import { Candidate } from './candidate.js';
 import type { QuorumDeps } from './node.js';
 
@@ -43,9 +43,7 @@ export class Candidates {
     this.#forgetSilent();
     this.delete(id);
     this.#byId.set(id, candidate);
-    const others = this.#byResource.get(resource);
-    if (others) others.add(candidate);
-    else this.#byResource.set(resource, new Set([candidate]));
+    entryOf(this.#byResource, resource, () => new Set()).add(candidate);
     return candidate;
   }
 

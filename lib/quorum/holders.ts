@@ -1,5 +1,6 @@
 import { type Holder, type Holders, MAX_NAMED_HOLDERS, type StoredLabel } from '../kernel/api/holder.js';
 import { isSharedMode } from '../kernel/api/lock-mode.js';
+import { entryOf } from '../kernel/util/objects.js';
 
 export interface Sighting {
   readonly node: number;
@@ -21,7 +22,7 @@ export function matchHolders(views: readonly (readonly Holder[] | undefined)[]):
       const place = (places.get(name) ?? 0) + 1;
       places.set(name, place);
       const key = `${place} ${name}`;
-      byHolder.set(key, [...(byHolder.get(key) ?? []), { node, holder }]);
+      entryOf(byHolder, key, () => []).push({ node, holder });
     }
   }
   return [...byHolder.values()];

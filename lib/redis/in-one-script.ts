@@ -6,6 +6,7 @@ import { waitersOf } from './keys.js';
 import { readKeepReplies, readRenewReplies, stamp } from './lock-replies.js';
 import { KEEP, RENEW } from './script/scripts.js';
 import type { ScriptHost } from './script-host.js';
+import { entryOf } from '../kernel/util/objects.js';
 
 /**
  * Runs one script for several entries in one slot.
@@ -68,8 +69,7 @@ export class Renewals {
     const fence = keys.fence(lock);
     return new Promise((resolve, reject) => {
       if (this.#waiting.size === 0) void soon(this.#sendAll);
-      const together = this.#waiting.get(fence) ?? [];
-      this.#waiting.set(fence, together);
+      const together = entryOf(this.#waiting, fence, () => []);
       if (together.push({ lock, ownerId: id, leaseMs, resolve, reject }) < PER_STEP) return;
       this.#waiting.delete(fence);
       this.#send(together);

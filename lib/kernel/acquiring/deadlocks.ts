@@ -4,6 +4,7 @@ import type { Runtime } from '../holding/runtime.js';
 import { applicationSiteOf } from '../util/call-site.js';
 import type { PendingCall } from './pending-call.js';
 import type { DeadlockedCall, HeldMeanwhile } from '../api/busy-errors.js';
+import { entryOf } from '../util/objects.js';
 
 interface OwnWait extends NestedWait {
   readonly call: PendingCall;
@@ -21,11 +22,8 @@ export function heldByCaller(
 ): HeldMeanwhile | undefined {
   if (holdsNothing(call)) return undefined;
   const waits = new Map<PendingCall, OwnWait>();
-  const waitOf = (each: PendingCall, wanted: string): OwnWait => {
-    const wait = waits.get(each) ?? { ...nestedWaitOf(wanted, each, deps), call: each };
-    waits.set(each, wait);
-    return wait;
-  };
+  const waitOf = (each: PendingCall, wanted: string): OwnWait =>
+    entryOf(waits, each, () => ({ ...nestedWaitOf(wanted, each, deps), call: each }));
   const cycle = findCycle(waitOf(call, resource), (wanted) =>
     (queues.get(wanted)?.calls ?? []).filter((each) => !holdsNothing(each)).map((each) => waitOf(each, wanted)),
   );

@@ -1,5 +1,5 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
-import { isObject } from '../../kernel/util/objects.js';
+import { entryOf, isObject } from '../../kernel/util/objects.js';
 
 /** The part of a Node.js response that is used here. */
 interface RawResponse extends PeerConnection {
@@ -68,12 +68,11 @@ function onClose(connection: PeerConnection, callback: () => void): () => void {
     callback();
     return () => {};
   }
-  let callbacks = listeners.get(connection);
-  if (!callbacks) {
+  const callbacks = entryOf(listeners, connection, () => {
     const waiting = new Set<() => void>();
     connection.once?.('close', () => waiting.forEach((call) => call()));
-    listeners.set(connection, (callbacks = waiting));
-  }
+    return waiting;
+  });
   callbacks.add(callback);
   return () => void callbacks.delete(callback);
 }

@@ -6,6 +6,7 @@ import { RedisLockStore } from '../../redis/redis-lock-store.js';
 import type { MissingRights } from '../../redis/script/missing-rights.js';
 import type { StartLog } from '../log/start-log.js';
 import type { ResolvedModuleOptions } from './module-options.js';
+import { entryOf } from '../../kernel/util/objects.js';
 
 export async function createOnRedis(options: ResolvedModuleOptions, log: StartLog) {
   const { keyPrefix, instanceId, defaults, durability, persistence } = options;
@@ -72,7 +73,7 @@ function logMissingRights(found: readonly MissingRights[], log: StartLog): void 
   const serversByRules = new Map<string, MissingRights[]>();
   for (const each of found) {
     const rules = [...each.needed, '', ...each.helpful].join(' ');
-    serversByRules.set(rules, [...(serversByRules.get(rules) ?? []), each]);
+    entryOf(serversByRules, rules, () => []).push(each);
   }
   for (const servers of serversByRules.values()) {
     log.missingRights(

@@ -7,6 +7,7 @@ import type { ScriptCall, ScriptSender } from './script.js';
 import { replyCode, toStoreError } from './failures.js';
 import { FSYNC_SETTINGS, pairsOf, writesBeforeItAnswers } from './pairs.js';
 import { QUARANTINE } from './scripts.js';
+import { entryOf } from '../../kernel/util/objects.js';
 
 const ADVICE = { NOPERM: 'restartQuarantineMs needs the command INFO: give the ACL user +info' };
 
@@ -127,12 +128,7 @@ export class RestartQuarantine implements ScriptSender {
   }
 
   #findingsOn(stream: Redis['stream']): Findings {
-    let findings = this.#findings.get(stream);
-    if (!findings) {
-      findings = { runId: '', isWell: false, until: new Map(), checks: new Map() };
-      this.#findings.set(stream, findings);
-    }
-    return findings;
+    return entryOf(this.#findings, stream, () => ({ runId: '', isWell: false, until: new Map(), checks: new Map() }));
   }
 
   #check(client: Redis, fence: string, findings: Findings): Promise<void> {
@@ -199,9 +195,7 @@ export class RestartQuarantine implements ScriptSender {
 
   #serverOf(client: Redis, aheadMs: number): Server {
     const address = describeServer(client);
-    let server = this.#servers.get(address);
-    if (!server) this.#servers.set(address, (server = { aheadMs, runId: '', wellAt: Infinity, isReported: false }));
-    return server;
+    return entryOf(this.#servers, address, () => ({ aheadMs, runId: '', wellAt: Infinity, isReported: false }));
   }
 }
 

@@ -2,6 +2,7 @@ import { Command, type Redis } from 'ioredis';
 import { nextTick } from '../../kernel/util/promises.js';
 import { replyCode, withoutRepeatedArguments } from './failures.js';
 import type { ScriptCall, ScriptSender } from './script.js';
+import { entryOf } from '../../kernel/util/objects.js';
 
 /**
  * Sends a script to the node of a cluster that is importing its slot. After ASKING, the node executes one command for
@@ -142,8 +143,7 @@ export class ScriptRunner implements ScriptSender {
 
   #noteText(stream: Redis['stream'] | undefined, sha: string): void {
     if (!stream) return;
-    const texts = this.#texts.get(stream) ?? new Map<string, number>();
-    this.#texts.set(stream, texts.set(sha, ++this.#textsSent));
+    entryOf(this.#texts, stream, () => new Map<string, number>()).set(sha, ++this.#textsSent);
   }
 
   #write(client: Redis, command: Command, lazily?: boolean): Promise<unknown> {

@@ -14,6 +14,7 @@ import { ASKING } from '../script/script-runner.js';
 import type { ServerConnection } from '../connection/server-connection.js';
 import { slotOf, SLOTS } from './slot.js';
 import { mendQuirks } from '../connection/ioredis-quirks.js';
+import { entryOf } from '../../kernel/util/objects.js';
 
 /** The maximum number of redirections to another node for one command. */
 const MAX_REDIRECTIONS = 5;
@@ -96,9 +97,7 @@ export class ClusterConnection implements Connection {
     for (let slot = 0; slot < SLOTS; slot++) {
       const address = this.#topology.addressOf(slot);
       if (address === undefined) throw this.#unknown(slot);
-      const slots = slotsAt.get(address);
-      if (slots) slots.push(slot);
-      else slotsAt.set(address, [slot]);
+      entryOf(slotsAt, address, () => []).push(slot);
     }
     const sorted = [...slotsAt].sort(([a], [b]) => (a < b ? -1 : 1));
     return sorted.map(([address, slots]) => ({ server: this.#servers.at(address), slot: slots[turn % slots.length]! }));

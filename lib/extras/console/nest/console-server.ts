@@ -1,8 +1,6 @@
 import { Logger, type OnModuleInit } from '@nestjs/common';
 import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
-import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
-import { quote } from '../../../kernel/util/quoted.js';
-import { DEFAULT_NAME, getRedisLockOptionsToken, getRedisLockToken, partsOf } from '../../../nest/service-parts.js';
+import { getRedisLockOptionsToken, partsOf, registered } from '../../../nest/service-parts.js';
 import { ConsoleAnswers } from '../answers/console-answers.js';
 import { Refusal, redirectReply, type Reply } from '../answers/reply.js';
 import type { ConsoleSource } from '../answers/source.js';
@@ -96,10 +94,10 @@ export class ConsoleServer implements OnModuleInit {
   }
 
   #source(name: string): ConsoleSource {
-    const parts = partsOf(this.#find(getRedisLockToken(name), name));
-    const { defaults } = this.#find(getRedisLockOptionsToken(name), name) as {
-      readonly defaults: { readonly leaseMs: number };
-    };
+    const asker = { name: 'RedisLockConsoleModule', option: 'services', passedAs: 'services: [...]' };
+    const parts = partsOf(registered(this.modules, name, asker));
+    type Options = { readonly defaults: { readonly leaseMs: number } };
+    const { defaults } = this.modules.get<Options>(getRedisLockOptionsToken(name), { strict: false });
     return {
       service: name,
       leaseMs: defaults.leaseMs,
@@ -111,19 +109,6 @@ export class ConsoleServer implements OnModuleInit {
       jobs: parts?.jobs && parts.jobs.refusal === undefined ? parts.jobs.records : null,
       ownJobs: () => parts?.ownJobs?.() ?? new Set(),
     };
-  }
-
-  #find(token: string, name: string): object {
-    try {
-      return this.modules.get<object>(token, { strict: false });
-    } catch {
-      const which = name === DEFAULT_NAME ? 'without a service of its own' : `with the service ${quote(name)}`;
-      throw new InvalidLockOptionsError(
-        `RedisLockConsoleModule finds no lock service: no RedisLockModule ${which} is registered. Pass the service that ` +
-          'was given to forRoot, as services: [...].',
-        'services',
-      );
-    }
   }
 }
 

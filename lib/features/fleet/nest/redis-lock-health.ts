@@ -4,9 +4,8 @@ import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/term
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { describeValue, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
 import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/health-checks.js';
-import { quote } from '../../../kernel/util/quoted.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
-import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/service-parts.js';
+import { DEFAULT_NAME, registered } from '../../../nest/service-parts.js';
 
 /** Options of `RedisLockHealth.isHealthy()`. */
 export interface RedisLockHealthOptions extends HealthOptions {
@@ -75,16 +74,8 @@ export class RedisLockHealth {
   }
 
   #service(name = DEFAULT_NAME): RedisLockService {
-    try {
-      return this.#modules.get<RedisLockService>(getRedisLockToken(name), { strict: false });
-    } catch {
-      const which = name === DEFAULT_NAME ? 'without a service of its own' : `with the service ${quote(name)}`;
-      throw new InvalidLockOptionsError(
-        `RedisLockHealth finds no lock service: no RedisLockModule ${which} is registered. ` +
-          'Pass the service that was given to forRoot, as the option service.',
-        'service',
-      );
-    }
+    const asker = { name: 'RedisLockHealth', option: 'service', passedAs: 'the option service' };
+    return registered<RedisLockService>(this.#modules, name, asker);
   }
 }
 

@@ -3,6 +3,7 @@ import { OTHER_GROUP } from '../../../../kernel/api/holder.js';
 import { formatDuration } from '../../../../kernel/util/durations.js';
 import { count } from '../../../../kernel/util/plurals.js';
 import { plainOrQuoted } from '../../../../kernel/util/quoted.js';
+import { entryOf } from '../../../../kernel/util/objects.js';
 
 /** The group of holders whose group is not known, for example because their leases have no label. */
 export const UNKNOWN_GROUP = '_unknown';
@@ -112,15 +113,10 @@ export class Blockers {
   #pair(waiter: string, holder: HolderKey): BlockedPair {
     const group = this.#holderGroup(holder);
     const instanceId = group === UNKNOWN_GROUP ? this.#instance(holder.instanceId) : undefined;
-    let holders = this.#pairs.get(waiter);
-    if (holders === undefined) this.#pairs.set(waiter, (holders = new Map()));
+    const holders = entryOf(this.#pairs, waiter, () => new Map());
     const key = instanceId === undefined ? `group ${group}` : `instance ${instanceId}`;
-    let pair = holders.get(key);
-    if (pair === undefined) {
-      pair = { waiter, holder: { group, instanceId }, waitedMs: 0, calls: 0, sites: undefined };
-      holders.set(key, pair);
-    }
-    return pair;
+    const none = { waitedMs: 0, calls: 0, sites: undefined };
+    return entryOf<string, BlockedPair>(holders, key, () => ({ waiter, holder: { group, instanceId }, ...none }));
   }
 
   #holderGroup({ group, isForeign }: HolderKey): string {

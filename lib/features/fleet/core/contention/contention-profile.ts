@@ -10,6 +10,7 @@ import { type BlockedPair, Blockers, type HolderKey, UNKNOWN_GROUP } from './blo
 import type { Contention, GroupContention } from './contention.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { WaitTimeline } from './wait-timeline.js';
+import { entryOf } from '../../../../kernel/util/objects.js';
 
 interface ContentionDeps {
   readonly observers: LockObservers;
@@ -147,9 +148,7 @@ export class ContentionProfile {
   }
 
   #beginsToWait({ resource, group, holders }: LockEventOf<'waiting'>): void {
-    let timeline = this.#timelines.get(resource);
-    if (timeline === undefined) this.#timelines.set(resource, (timeline = new WaitTimeline()));
-    timeline.waiting++;
+    entryOf(this.#timelines, resource, () => new WaitTimeline()).waiting++;
     this.#waiting.set(group, (this.#waiting.get(group) ?? 0) + 1);
     if (this.#isCounting) this.#group(group);
     this.#seen(resource, holders);

@@ -10,6 +10,7 @@ import { applicationSiteOf, callSiteOf, type Origin } from '../../../../kernel/u
 import type { FleetAnswer } from './lock-fleet.js';
 import { RecentBlockers, RecentCounts } from './recent-counts.js';
 import type { Scope } from './scope.js';
+import { entryOf } from '../../../../kernel/util/objects.js';
 
 /** The version of this package. A test compares it with package.json. */
 export const VERSION = '0.1.0';
@@ -112,7 +113,8 @@ export class InstanceReport {
     const { call, resource, place, holds } = wait;
     const callSite = applicationSiteOf(call.nested?.origin);
     return {
-      call: this.#numberOf(call),
+      // Most calls are never asked about.
+      call: entryOf(this.#calls, call, () => ++this.#lastCall),
       resource,
       mode: call.options.mode,
       waitedMs: Math.max(0, call.waitedMs(now)),
@@ -121,13 +123,6 @@ export class InstanceReport {
       ...(callSite !== undefined && { callSite: fromWorkingDirectory(callSite) }),
       holds: holds.map(({ owner, fencingToken }) => ({ resource: owner.resource, fencingToken })),
     };
-  }
-
-  /** Made when it is first asked for: most calls are never asked about. */
-  #numberOf(call: object): number {
-    const number = this.#calls.get(call) ?? ++this.#lastCall;
-    this.#calls.set(call, number);
-    return number;
   }
 }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { OnceCalls } from '../../../../lib/features/once/core/once-calls.js';
 import { RedisResultStore } from '../../../../lib/features/once/redis/redis-result-store.js';
+import { LeaseLostError } from '../../../../lib/kernel/api/lease-errors.js';
 import { LockClient } from '../../../../lib/kernel/lock-client.js';
 import { RedisLockStore } from '../../../../lib/redis/redis-lock-store.js';
 import { machineNow } from '../../../support/expect/machine-now.js';
@@ -20,11 +21,11 @@ export interface Run {
   readonly text?: string;
 }
 
-/** A call that has got a result. */
+/** A call that has got a result. `lost`: by the error that reports the loss of the lease, as on a machine that is too busy. */
 export interface Answered {
   readonly key: string;
   readonly text: string;
-  readonly outcome: 'run' | 'hit' | 'wait';
+  readonly outcome: 'run' | 'hit' | 'wait' | 'lost';
   readonly returnedAt: number;
 }
 
@@ -66,9 +67,17 @@ const verbs = {
       ['onceReturned'],
     );
     const call = async (key: string): Promise<Answered> => {
-      const result = await once.run(key, { resultTtlMs }, () => workOn(key, workMs));
+      let lost: LeaseLostError | undefined;
+      const result = await once
+        .run(key, { resultTtlMs }, () => workOn(key, workMs))
+        .catch((error: unknown) => {
+          if (!(error instanceof LeaseLostError)) throw error;
+          lost = error;
+          return error.value;
+        });
       const returnedAt = machineNow();
-      return { key, text: JSON.stringify(result), outcome: outcomes.get(`once:${key}`)!.shift()!, returnedAt };
+      const outcome = lost ? 'lost' : outcomes.get(`once:${key}`)!.shift()!;
+      return { key, text: JSON.stringify(result), outcome, returnedAt };
     };
     const answered = await Promise.all(keys.map(call));
     stop();

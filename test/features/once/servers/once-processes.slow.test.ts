@@ -76,20 +76,22 @@ describe('once in several processes', () => {
     }
 
     const texts = new Map<string, Run>();
+    // Not kept, as their callers know.
+    const lost = new Set(answered.filter(({ outcome }) => outcome === 'lost').map(({ text }) => text));
     let [begunRuns, unfinished] = [0, 0];
     for (let number = 0; number < KEYS; number++) {
       const { begun, ended } = await runsOf(`key:${number}`);
       begunRuns += begun.length;
       for (const run of ended.values()) texts.set(run.text!, run);
       for (const [index, run] of begun.entries()) {
-        const end = ended.get(run.id)?.endedAt;
+        const { endedAt: end, text } = ended.get(run.id) ?? {};
         const next = begun[index + 1];
         const wasKilled = killedAt.has(run.pid);
         if (end === undefined) {
           unfinished++;
           expect({ run, wasKilled }).toMatchObject({ wasKilled: true });
         }
-        if (next === undefined) continue;
+        if (next === undefined || lost.has(text!)) continue;
         // One at a time, and again only after the TTL, or because its process was killed.
         if (end !== undefined) expect(next.beganAt).toBeGreaterThanOrEqual(end - SLACK_MS);
         if (!wasKilled) expect(next.beganAt - end!).toBeGreaterThanOrEqual(TTL_MS - SLACK_MS);
@@ -99,7 +101,8 @@ describe('once in several processes', () => {
     // Byte by byte what a run has made of this key.
     for (const { key, text } of answered) expect([key, texts.has(text)]).toEqual([key, true]);
     expect(killedAt.size).toBeGreaterThan(2);
-    expect(new Set(answered.map(({ outcome }) => outcome))).toEqual(new Set(['run', 'hit', 'wait']));
+    const outcomes = new Set(answered.map(({ outcome }) => outcome));
+    expect([...outcomes]).toEqual(expect.arrayContaining(['run', 'hit', 'wait']));
 
     if (process.env['ONCE_FIGURES']) {
       const count = (outcome: string) => answered.filter((each) => each.outcome === outcome).length;
@@ -110,7 +113,7 @@ describe('once in several processes', () => {
       const at = (part: number) => late[Math.min(late.length - 1, Math.floor(part * late.length))]?.toFixed(1);
       process.stdout.write(
         `calls ${answered.length}, run ${count('run')}, hit ${count('hit')}, wait ${count('wait')}; runs begun ` +
-          `${begunRuns}, not ended ${unfinished}; killed ${killedAt.size}; a waiter returned after the end of the work: ` +
+          `${begunRuns}, not ended ${unfinished}; killed ${killedAt.size}; lost ${lost.size}; a waiter returned after the end of the work: ` +
           `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms\n`,
       );
     }

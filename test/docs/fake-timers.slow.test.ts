@@ -28,7 +28,7 @@ it('a second call waits for 10 s, the first keeps its lease', async () => {
   await jest.advanceTimersByTimeAsync(10_000);
   expect(await waiting).toBeInstanceOf(LockTimeoutError);
 
-  // the watchdog renews the lease all the while
+  // the watchdog keeps renewing the lease
   await jest.advanceTimersByTimeAsync(120_000);
   held.assertHeld();
   await held.release();

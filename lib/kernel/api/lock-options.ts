@@ -99,7 +99,7 @@ export interface LockOptions {
    *
    * @allowed 0 ms to 24 h
    * @default 0
-   * @see docs/guide/waiting.md#keeping-a-resource-taken-for-a-time
+   * @see docs/guide/waiting.md#holding-a-lock-for-a-minimum-time
    */
   minHoldMs?: number;
   /**
@@ -151,7 +151,7 @@ export interface LockOptions {
    * reported to observers, and one right before `process.exit()` is lost.
    *
    * @default false
-   * @see docs/guide/waiting.md#not-waiting-for-the-release
+   * @see docs/guide/waiting.md#releasing-in-the-background
    */
   backgroundRelease?: boolean;
   /**
@@ -219,7 +219,7 @@ export interface LockOptions {
    *
    * @allowed 1 ms and more, or `Infinity`
    * @default 60000
-   * @see docs/operations/logs.md#a-lease-is-held-for-long
+   * @see docs/operations/logs.md#a-lease-is-held-for-a-long-time
    */
   warnAfterMs?: number;
 }

@@ -131,7 +131,7 @@ export class LockEventLog {
     this.#lines.add(
       'waitingLong',
       event.resource,
-      () => `${describeWait(event, countWaiting() - 1)} ${see('calls-wait-for-long')}`,
+      () => `${describeWait(event, countWaiting() - 1)} ${see('calls-wait-for-a-long-time')}`,
       (lines, names) => `In the last minute, ${count(lines, 'more call')} waited for more than 5 s: ${names}.`,
     );
   }
@@ -144,7 +144,7 @@ export class LockEventLog {
       () =>
         `${quoteResource(resource)} has been held for ${formatDuration(heldMs)}${group === OTHER_GROUP ? '' : ` (group ${quote(group)})`}, longer than ` +
         `warnAfterMs. Other calls for it wait until it is released. Hold the lock for less time, or raise warnAfterMs. ` +
-        see('a-lease-is-held-for-long'),
+        see('a-lease-is-held-for-a-long-time'),
       (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} held for long: ${names}.`,
     );
   }

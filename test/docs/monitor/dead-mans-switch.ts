@@ -15,7 +15,7 @@ export function deadMansSwitch(checks: ReadonlyMap<string, string>) {
     if (url === undefined) return;
     const isStart = event.type === 'tickStarted';
     const path = isStart ? '/start' : event.outcome === 'ok' ? '' : '/fail';
-    // from now on, so that pings never pile up
+    // starts now, so that pings never pile up
     const signal = AbortSignal.timeout(isStart ? 5_000 : 10_000);
     const ping = async (): Promise<void> => {
       const { ok, status } = await fetch(url + path, {

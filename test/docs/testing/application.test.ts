@@ -72,7 +72,7 @@ describe('orders, in the application', () => {
     assert.equal(await next, 'shipped');
   });
 
-  it('pays no further order when its lease is lost', async () => {
+  it('stops paying when its lease is lost', async () => {
     const other = await locks.holdElsewhere('order:8');
     const paying = assert.rejects(
       orders.payAll(['7', '8', '9']),
@@ -85,7 +85,7 @@ describe('orders, in the application', () => {
     assert.deepEqual(orders.paid, ['7', '8']);
   });
 
-  it('is refused while Redis is down', async () => {
+  it('fails while Redis is down', async () => {
     locks.redisDown();
     const paying = assert.rejects(orders.pay('7'), LockUnavailableError);
     await locks.advance(5_000);

@@ -27,7 +27,7 @@ describe('orders, checked', () => {
 
   afterEach(() => app.close());
 
-  it('leaves the order free when Redis refuses it once', async () => {
+  it('leaves the order unlocked if Redis rejects the lock', async () => {
     locks.failNext(
       'acquire',
       new Error('OOM command not allowed'),
@@ -52,12 +52,12 @@ describe('orders, checked', () => {
     );
   });
 
-  it('tells what happened', async () => {
+  it('logs what happened', async () => {
     await orders.pay('7');
-    const told = locks.log
+    const entries = locks.log
       .of('order:7')
       .map(({ instanceId, type }) => `${instanceId} ${type}`);
-    assert.deepEqual(told, ['app-1 acquired', 'app-1 released']);
+    assert.deepEqual(entries, ['app-1 acquired', 'app-1 released']);
     assert.match(
       locks.log.toString(),
       /app-1 acquired "order:7" \(token \d+/,

@@ -33,7 +33,7 @@ describe('the night', () => {
     assert.deepEqual(night.reports, ['2026-03-01T00:00:00.000Z']);
   });
 
-  it('writes a report of each tick, also twice in one test', async () => {
+  it('writes a report for each tick, even twice in one test', async () => {
     await locks.jobs.run('nightly');
     await locks.jobs.run('nightly');
     assert.equal(night.reports.length, 2);

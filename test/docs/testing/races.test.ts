@@ -32,7 +32,7 @@ describe('the last item', () => {
   };
   const invariant = ({ sold }: Shop): boolean => sold === 1;
 
-  it('is sold once, in whatever order two customers come', async () => {
+  it('is sold once, in any order of the two customers', async () => {
     const locked = (shop: Shop): Promise<void> =>
       shop.locks.using('stock', () => sell(shop));
     const { exhausted } = await exploreRaces(setup, [locked, locked], {

@@ -9,7 +9,7 @@ describe('orders, with fake timers', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
-  it('wait by the time of the locks', async () => {
+  it('time out by the manual clock', async () => {
     const app = await withTestLocks(
       Test.createTestingModule({ imports: [AppModule] }),
       { clock: 'manual' },
@@ -20,7 +20,7 @@ describe('orders, with fake timers', () => {
       app.get(Orders).pay('7'),
       LockTimeoutError,
     );
-    // moves the locks, and no timer of the runner
+    // moves the clock of the locks, not the runner's timers
     await locks.advance(5_000);
     await paying;
     await other.release();

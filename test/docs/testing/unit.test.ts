@@ -12,7 +12,7 @@ describe('orders, without Nest', () => {
     assert.deepEqual(orders.paid, ['7', '8', '9']);
   });
 
-  it('saves, as under a lock', async () => {
+  it('saves as if under a lock', async () => {
     const orders = new Orders(locks);
     await orders.save('7'); // assertLocked() is satisfied
     assert.deepEqual(orders.paid, ['7']);

@@ -21,7 +21,7 @@ import {
 } from 'nestjs-redis-lock';
 import { inMemory, useApps } from '../nest-apps.js';
 
-/** Providers that are durable are made once for each tenant. */
+/** Creates durable providers once per tenant. */
 class PerTenant implements ContextIdStrategy {
   readonly #subTrees = new Map<string, ContextId>();
 

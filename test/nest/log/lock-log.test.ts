@@ -185,7 +185,7 @@ describe('the log of leases', () => {
     await world.clock.advance(60_000);
     expect(log.at('warn')).toEqual([
       '"order:7" has been held for 60 s (group "Orders.pay"), longer than warnAfterMs. Other calls for it wait until it is released. ' +
-        'Hold the lock for less time, or raise warnAfterMs. See docs/operations/logs.md#a-lease-is-held-for-long.',
+        'Hold the lock for less time, or raise warnAfterMs. See docs/operations/logs.md#a-lease-is-held-for-a-long-time.',
     ]);
     await world.clock.advance(60_000);
     expect(log.at('warn').slice(1)).toEqual([

@@ -3,7 +3,7 @@ import { LockEventLog } from '../../../lib/nest/log/lock-event-log.js';
 import { type Instance, LockWorld } from '../../support/world/lock-world.js';
 import { LogBook } from '../nest-apps.js';
 
-const PAGE = 'See docs/operations/logs.md#calls-wait-for-long.';
+const PAGE = 'See docs/operations/logs.md#calls-wait-for-a-long-time.';
 
 describe('the log of calls that wait for long', () => {
   let world: LockWorld;
@@ -37,7 +37,7 @@ describe('the log of calls that wait for long', () => {
     await world.clock.advance(6_500);
     expect(log.at('warn')).toHaveLength(1);
     expect(log.at('warn')[0]).toMatch(
-      /^Waiting for "order:7": held by vm:10876, 2[67] s left; and 12 other calls wait\. See docs\/operations\/logs\.md#calls-wait-for-long\.$/,
+      /^Waiting for "order:7": held by vm:10876, 2[67] s left; and 12 other calls wait\. See docs\/operations\/logs\.md#calls-wait-for-a-long-time\.$/,
     );
   });
 

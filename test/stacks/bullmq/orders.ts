@@ -19,7 +19,7 @@ export class Orders {
 }
 
 export abstract class Stock {
-  /** Sells a piece to the order, once. @returns whether it has one */
+  /** Sells one item to the order, once. @returns whether it has one */
   abstract sell(
     item: string,
     order: string,

@@ -16,8 +16,8 @@ export class PayOrder {
 export class OrdersController {
   constructor(private readonly locks: RedisLockService) {}
 
-  // The key function gets what ValidationPipe has made of the body. A body
-  // that it refuses takes no lock.
+  // The key function gets the body as ValidationPipe has transformed it. A
+  // body that the pipe rejects takes no lock.
   @Post('pay')
   @DistributedLock(({ orderId }: PayOrder) => key`order:${orderId}`)
   async pay(@Body() { cents }: PayOrder) {

@@ -33,7 +33,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const sent = request.headers['idempotency-key'] ?? '';
     if (!/^[\x21-\x7e]{1,255}$/.test(sent))
       throw new BadRequestException('Send an Idempotency-Key');
-    // Whose key it is: a key of another user must never match.
+    // The key is per user: another user's key must never match.
     const user = hashOf(request.headers['authorization'] ?? '');
     const asked = hashOf([request.method, request.url, request.body]);
     const name = key`idempotency:${user}:${sent}`;

@@ -10,8 +10,8 @@ export class Invoices implements OnModuleDestroy {
 
   @SingletonCron('0 */10 * * * *', { name: 'remind' })
   async remind(): Promise<void> {
-    // It stays: longer than timers and clocks may differ, and shorter than
-    // the pause between two ticks.
+    // Not deleted: it lasts longer than timers and clocks may differ, and
+    // shorter than the pause between two ticks.
     if (!(await this.setOldKey('lock:remind', 60_000))) return;
     await this.send();
   }

@@ -12,12 +12,12 @@ export class MurlockLocks extends OldLocks {
   }
 
   async using(name: string, work: () => Promise<void>) {
-    // It is not renewed: longer than the work takes.
+    // Not renewed, so it has to be longer than the work.
     await this.murlock.runWithLock(name, 5_000, 20, work);
   }
 
   async take(name: string, ms: number) {
-    // As murlock does. It has no call that leaves the lock.
+    // Like murlock, which has no call that leaves the lock.
     return (await this.redis.set(name, 'new', 'PX', ms, 'NX')) === 'OK';
   }
 }

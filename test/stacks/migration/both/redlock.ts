@@ -7,13 +7,13 @@ import { OldLocks } from './orders.js';
 export class RedlockLocks extends OldLocks {
   private readonly redlock = new Redlock(
     [new Redis(process.env.REDIS_URL!)],
-    // It is renewed when half of it is left.
+    // Renewed when half of it is left.
     { retryDelay: 20, retryJitter: 10, automaticExtensionThreshold: 2_500 },
   );
 
   async using(name: string, work: () => Promise<void>) {
-    // In the call: in the settings above, the release of a lost lock would
-    // also be tried so often, and with -1 for ever.
+    // Not in the settings above: there, the release of a lost lock would be
+    // retried as often, and with -1 forever.
     const patience = { retryCount: 500 };
     await this.redlock.using([`locks:${name}`], 5_000, patience, work);
   }

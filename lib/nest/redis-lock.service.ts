@@ -47,12 +47,12 @@ export class RedisLockService {
    * `await using lease = await locks.acquire('reports')`, or `finally { await lease.release() }`. To lock again further
    * down in the same async context (`mode: 'reentrant'`, `current()`), use {@link using} or a decorator.
    *
-   * @throws LockTimeoutError when it stays locked for `waitMs`
+   * @throws LockTimeoutError if it is not free within `waitMs`
    * @throws LockBusyError when it is locked and `waitMs` is 0, or the retry strategy ends the wait
    * @throws LockQueueFullError when `maxWaiters` calls already wait for it
-   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs` or `waitMs`, or refuses
+   * @throws LockUnavailableError if Redis is unreachable for `unavailableMs` or `waitMs`, or rejects the command
    * @throws LockAbortedError when `signal` aborts
-   * @throws LockReentryError when this async context already holds it and would wait for itself
+   * @throws LockReentryError if this async context already holds it and would wait for itself
    * @throws LockModeMismatchError when the resource is in use as a semaphore
    * @throws LockShutdownError when the application shuts down
    * @throws InvalidLockOptionsError when an option or a name is invalid
@@ -77,8 +77,8 @@ export class RedisLockService {
   }
 
   /**
-   * Does the work under a lease and then releases it. An error of the work passes through untouched. A failed release
-   * is reported to the observers.
+   * Acquires the lock, runs the work, and releases the lock. Errors that the work throws are passed on unchanged. A
+   * failed release is reported to observers.
    *
    * @throws LeaseLostError if the lease is lost before the work settles. `workFinished` is `true` if the work ran to
    *   its end, and `value` is its result; with `onLost: 'ignore'`, the call resolves to that instead. If the lease is
@@ -99,14 +99,14 @@ export class RedisLockService {
   }
 
   /**
-   * Like {@link using}, but does not call the work when a resource is busy: then it resolves to `{ ran: false }`, else
-   * to `{ ran: true, value }`. Waits as {@link tryAcquire} does.
+   * Like {@link using}, but resolves to `{ ran: false }` without calling the work if a resource is busy, and otherwise
+   * to `{ ran: true, value }`. Waits like {@link tryAcquire}.
    *
    * ```ts
    * const { ran } = await locks.tryUsing('cache', { waitMs: 200 }, () => refresh());
    * ```
    *
-   * @throws LeaseLostError as {@link using} does
+   * @throws LeaseLostError like {@link using}
    * @throws the errors of {@link tryAcquire}
    */
   tryUsing<T>(resource: ResourceNames, work: LockedWork<T>): Promise<TryUsingResult<T>>;
@@ -124,16 +124,15 @@ export class RedisLockService {
   }
 
   /**
-   * Resolves when the resource was free: no holder had it, and no waiter was to be granted it. Takes nothing and has no
-   * place in the queue, so it delays no caller. A resource that passes from holder to waiter all the time is never
-   * free. Another caller may have taken the resource before this promise resolves. To work while no other caller has
-   * it, use {@link using}.
+   * Resolves once the resource is free: it has no holder and no waiter. Acquires nothing and has no place in the queue,
+   * so it delays no other caller. A resource that always passes to the next waiter is never free. Another caller may
+   * acquire it before this promise resolves; to keep others out, use {@link using}.
    *
    * @param resource one name; for a semaphore, free means that no permit is held. `leader:<name>` and `cron:<job>` work
    *   too
    * @throws LockTimeoutError when it was not free within `waitMs`
-   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs`, nor at the end of `waitMs`, or
-   *   refuses
+   * @throws LockUnavailableError if Redis is unreachable for `unavailableMs` or at the end of `waitMs`, or rejects the
+   * command
    * @throws LockAbortedError when `signal` aborts
    * @throws LockReentryError when this async context holds the resource itself
    * @throws LockShutdownError when the application shuts down
@@ -147,10 +146,10 @@ export class RedisLockService {
    * **Not exactly-once: the work may run again after a crash**, or if its result expires, is evicted by Redis or lost in
    * a failover.
    *
-   * Does the work once in the fleet, and gives its result to every call with this key until `resultTtlMs` has passed.
-   * Calls that arrive while it runs wait for it. A later call costs one `GET`. If the work throws, nothing is stored:
-   * the calls that wait in this process get the same error, and another process runs the work again. If its process
-   * dies, the next one that waits runs it, within a lease.
+   * Runs the work once across all instances, and returns its result to every call with this key until `resultTtlMs` has
+   * passed. Calls that arrive while it runs wait for it. A later call costs one `GET`. If the work throws, nothing is
+   * stored: the calls that wait in this process get the same error, and another process runs the work again. If its
+   * process dies, a waiting process runs it once the lease has expired.
    *
    * ```ts
    * const report = await locks.once('report:7', { resultTtlMs: 60_000 }, () => build(7));
@@ -159,14 +158,14 @@ export class RedisLockService {
    * The result is stored as JSON, and every call gets the parsed JSON, even the one that did the work: a `Date` is a
    * string for all of them. Its lock is `once:<key>`.
    *
-   * @param key one name. What the result depends on has to be in it, such as the tenant
-   * @throws the error of the work, when this call did it, or waited for another one of this process
+   * @param key one name. It must contain everything that the result depends on, such as the tenant
+   * @throws the error of the work, if this call ran it, or waited for another call in this process
    * @throws LockBusyError when another call does the work and `waitMs` is 0
    * @throws LockTimeoutError when another call still does the work after `waitMs`
    * @throws LeaseLostError if the lease is lost before the work ends; `value` is its result, which is not stored. With
    *   `onLost: 'ignore'`, the call resolves to that instead
    * @throws LockReentryError when the work of a key calls `once` with that key
-   * @throws LockUnavailableError when Redis cannot be reached within `unavailableMs`, or refuses
+   * @throws LockUnavailableError if Redis is unreachable for `unavailableMs`, or rejects the command
    * @throws LockAbortedError when `signal` aborts
    * @throws LockShutdownError when the application shuts down
    * @throws InvalidLockOptionsError when an option or the key is invalid, when the result is not JSON, and on a quorum
@@ -176,11 +175,11 @@ export class RedisLockService {
   }
 
   /**
-   * Deletes the result that {@link once} keeps for a key, so that the next call does the work. If the work is running
-   * now, the calls that wait for it still get its result, but it is not stored: a later call never gets the result of
-   * work that began earlier.
+   * Deletes the result that {@link once} has stored for a key, so that the next call runs the work. If the work is
+   * running now, the calls that wait for it still get its result, but it is not stored: a later call never gets the
+   * result of work that began earlier.
    *
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws LockUnavailableError if Redis is unreachable or rejects the command
    * @throws InvalidLockOptionsError when the key is invalid, and on a quorum
    */
   forget(key: string): Promise<void> {
@@ -189,16 +188,16 @@ export class RedisLockService {
 
   /**
    * Returns the lease that this async context holds through {@link using}, a decorator or the interceptor: the
-   * innermost one, or the one of a resource. `leader:<name>` is the term of a leadership, and `cron:<job>` the run of a
-   * job. A lost lease is still returned: its `signal` has aborted, and `assertHeld()` throws.
+   * innermost one, or the one for a resource. `leader:<name>` is the term of a leadership, and `cron:<job>` the run of
+   * a job. A lost lease is still returned: its `signal` has aborted, and `assertHeld()` throws.
    */
   current(resource?: string): Lease | undefined {
     return this.#parts.client.current(resource);
   }
 
   /**
-   * Like {@link current}, for code that must run under a lock. A composite lease counts as lost as soon as one of its
-   * resources is lost.
+   * Like {@link current}, for code that must run under a lock. A lease of several resources counts as lost as soon as
+   * one of them is lost.
    *
    * @throws LockNotHeldError when this async context holds no such lease
    * @throws LeaseLostError when the lease was lost
@@ -226,7 +225,7 @@ export class RedisLockService {
   /**
    * Returns the current holders and waiters of a resource from Redis.
    *
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws LockUnavailableError if Redis is unreachable or rejects the command
    */
   inspect(resource: string): Promise<LockState> {
     return this.#parts.client.operators.inspect(resource);
@@ -234,21 +233,21 @@ export class RedisLockService {
 
   /**
    * Returns the result of {@link inspect} for each resource that is held or waited for now. Scans all keys of the
-   * database, a thousand at a time, until it has found `limit` resources. It is meant for people and dashboards, not
-   * for every request.
+   * database, a thousand at a time, until it has found `limit` resources. Use it for dashboards, not in every request.
    *
-   * @throws LockUnavailableError when Redis cannot be reached, refuses, or has too many keys for one `attemptTimeoutMs`
+   * @throws LockUnavailableError if Redis is unreachable, rejects the command, or has too many keys for one
+   * `attemptTimeoutMs`
    */
   list(options?: ListOptions): Promise<LockState[]> {
     return this.#parts.client.operators.list(options);
   }
 
   /**
-   * Asks all instances by one message for their leases, waiting calls, leaderships, jobs and health, and returns the
-   * answers. `findings` is what is wrong, the worst first, with the right action. It scans nothing and leaves nothing
+   * Asks all instances in one message for their leases, waiting calls, leaderships, jobs and health, and returns the
+   * answers. `findings` lists problems, the worst first, each with what to do. It scans nothing and leaves nothing
    * behind. Callers within a second share one roll call, even across processes.
    *
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws LockUnavailableError if Redis is unreachable or rejects the command
    * @throws InvalidLockOptionsError when an option is invalid, or the store has no roll calls, like a quorum
    */
   fleet(options?: FleetOptions): Promise<LockFleet> {
@@ -256,9 +255,9 @@ export class RedisLockService {
   }
 
   /**
-   * Checks whether a lock could be taken now, and the state of this process. On every required server, a script writes
-   * the same keys as a lock, and leaves nothing behind. Takes no lock and delays no caller. Resolves even when Redis is
-   * down: see `status`. Concurrent checks share one probe.
+   * Checks whether a lock could be acquired now, and the state of this process. On every required server, a script
+   * writes the same keys as a lock, and leaves nothing behind. Acquires no lock and delays no caller. Resolves even if
+   * Redis is down: see `status`. Concurrent checks share one probe.
    *
    * Use it for readiness, not for liveness: a restart does not repair Redis, and loses the locks of this process.
    *
@@ -269,11 +268,11 @@ export class RedisLockService {
   }
 
   /**
-   * Explains in sentences why a call cannot get a resource: which process holds it, since when, when it was last
-   * renewed, who waits, and the likely cause. If calls wait for a living holder, it asks all instances whether they
-   * wait for each other, which takes up to a second. It is meant for people; `cause` is for programs.
+   * Explains why a call cannot get a resource: which process holds it, since when, when it was last renewed, who waits,
+   * and the likely cause. If calls wait for a living holder, it checks all instances for a deadlock, which takes up to
+   * a second. `text` is for people, `cause` for code.
    *
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws LockUnavailableError if Redis is unreachable or rejects the command
    * @throws InvalidLockOptionsError when an option or the name is invalid
    */
   explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
@@ -281,8 +280,9 @@ export class RedisLockService {
   }
 
   /**
-   * Returns the groups for which the calls of this process have waited, and the times that each group waits and holds.
-   * Sends nothing. The first call starts the count, unless the module option `contention: { fromStart: true }` did.
+   * Returns which groups of calls in this process have waited for which others, and how long each group waited and held
+   * locks. Sends nothing. The first call starts the count, unless the module option `contention: { fromStart: true }`
+   * did.
    *
    * @throws InvalidLockOptionsError when an option is invalid
    */
@@ -291,28 +291,28 @@ export class RedisLockService {
   }
 
   /**
-   * Returns the orders in which calls of this process have taken locks inside each other, by the groups of their names:
-   * up to 1,000, each with the first calls that did so. Sends nothing. Orders that make a cycle are reported by the
-   * event `lockOrder` and a line in the log.
+   * Returns the orders in which calls of this process have nested locks, by the groups of their names: up to 1,000,
+   * each with the first call sites. Sends nothing. The event `lockOrder` and a log line report orders that form a
+   * cycle.
    */
   lockOrder(): LockOrderEdge[] {
     return this.#parts.client.lockOrder();
   }
 
   /**
-   * Ends a lease of any process, and grants the resource to the next waiter. It ends only the lease that was inspected:
-   * a lease with a later token stays. The `signal` of the holder aborts with its next renewal, at a third of its lease.
-   * Until then the holder may still be working, so protect its writes by the fencing token.
+   * Ends a lease of any process, and grants the resource to the next waiter. Only ends the lease with this token: later
+   * leases are not affected. The holder's `signal` aborts at its next renewal, after a third of its lease at most.
+   * Until then the holder may still be working, so protect its writes with the fencing token.
    *
-   * @returns whether there was such a lease
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @returns `true` if there was such a lease
+   * @throws LockUnavailableError if Redis is unreachable or rejects the command
    */
   forceRelease(resource: string, options: ForceReleaseOptions): Promise<boolean> {
     return this.#parts.client.operators.forceRelease(resource, options);
   }
 
   /**
-   * Returns a semaphore: it limits how many callers over the whole fleet hold a permit at once. Sends nothing, so
+   * Returns a semaphore, which limits how many callers hold a permit at once across all instances. Sends nothing, so
    * create one whenever you need it.
    *
    * @throws InvalidLockOptionsError when an option or the name is invalid
@@ -322,7 +322,7 @@ export class RedisLockService {
   }
 
   /**
-   * Calls the observer with every event of the locks from now on.
+   * Calls the observer with every lock event from now on.
    *
    * @returns a function that removes the observer
    * @throws InvalidLockOptionsError when the observer is not a function
@@ -333,7 +333,7 @@ export class RedisLockService {
   }
 
   /**
-   * Runs one tick of a job on one instance of the fleet, for schedulers of your own. The cron decorators call it.
+   * Runs one tick of a job on one instance, for your own scheduler. The cron decorators use it.
    *
    * @returns the result of the work, or `undefined` if another instance has the tick
    * @throws LockUnavailableError when the tick could not be claimed within `lock.waitMs`
@@ -343,8 +343,8 @@ export class RedisLockService {
   }
 
   /**
-   * Makes this instance a candidate for a leadership. One of the instances that campaign leads at a time, until it
-   * resigns, dies or loses its lease. A second call joins the same campaign, with its own callbacks.
+   * Makes this instance a candidate for a leadership. One candidate at a time leads, until it resigns, dies or loses
+   * its lease. A second call joins the same campaign, with its own callbacks.
    *
    * The leader holds the lock `leader:<name>`, which no other call can take. So an ordinary lock may have the same name
    * as a leadership.
@@ -370,7 +370,7 @@ export class RedisLockService {
     this.#parts.onStarted?.();
   }
 
-  /** Called by Nest. From now on the service is down, takes no new locks, and ends the waits. */
+  /** Called by Nest. From now on the service is down: it acquires no locks, and ends all waits. */
   onModuleDestroy(): void {
     this.#parts.client.beginShutdown();
   }

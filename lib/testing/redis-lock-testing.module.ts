@@ -82,14 +82,14 @@ export interface TestingBuilder<B> {
 }
 
 /**
- * Puts all lock services of an application on the testing kit, named ones too. The options of the application stay,
- * except for the Redis options, and nothing is connected.
+ * Replaces the locks of every lock service in an application, including named ones, with test locks in memory. Keeps
+ * all options except those for Redis, and connects to nothing.
  *
  * ```ts
  * const module = await withTestLocks(Test.createTestingModule({ imports: [AppModule] })).compile();
  * ```
  *
- * @throws InvalidLockOptionsError if an option is invalid, or the builder is none
+ * @throws InvalidLockOptionsError if an option is invalid, or the first argument is not a builder
  */
 export function withTestLocks<B extends TestingBuilder<B>>(builder: B, options: TestLocksOptions = {}): B {
   TEST_LOCKS_OPTIONS.check('withTestLocks', options);
@@ -114,7 +114,7 @@ export interface RedisLockTestingModuleOptions
 /** The lock module for tests: the real library, with locks in the memory of this process. */
 export class RedisLockTestingModule {
   /**
-   * Registers a lock service whose locks a test controls by {@link testLocks}.
+   * Registers a lock service whose locks a test controls with {@link testLocks}.
    *
    * @throws InvalidLockOptionsError if an option is invalid
    */

@@ -12,7 +12,7 @@ import { type HeldElsewhere, holdElsewhere, type HoldElsewhereOptions } from './
 import { TestJobs } from '../features/jobs/testing/test-jobs.js';
 import { lose, type TestLossReason } from './lose.js';
 
-/** The controls of a test for the locks of an application. */
+/** Controls the locks of an application in a test. */
 export class TestLocks extends LockAssertions {
   /** Fires the singleton jobs of the fleet. */
   readonly jobs: TestJobs;
@@ -61,12 +61,12 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * Fails the next command of the application that acquires, renews or releases a lock, or claims a tick. If no command
-   * was hit, {@link expectNothingHeld} reports it.
+   * Fails the next command of the application that acquires, renews or releases a lock, or claims a tick. If no such
+   * command follows, {@link expectNothingHeld} fails.
    *
-   * @param failure an error, with whose message the store refuses the command. Or how far the command gets:
-   *   `'notExecuted'` (sent again), `'unknown'` (executed, and its reply is lost) or `'refused'`
-   * @param resource only a command of this resource fails; for `'claim'`, of the job with this name
+   * @param failure an error, with whose message Redis rejects the command; or how far the command gets: `'notExecuted'`
+   * (it is sent again), `'unknown'` (it is executed, and its reply is lost) or `'refused'`
+   * @param resource only fails a command for this resource; for `'claim'`, for the job with this name
    * @throws InvalidLockOptionsError if an argument is invalid
    */
   failNext(verb: FailingVerb, failure: TestFailure = 'refused', resource?: string): void {
@@ -88,10 +88,10 @@ export class TestLocks extends LockAssertions {
 
   /**
    * Lets time pass, with `clock: 'manual'`. Everything that is due happens at its own time: leases end, waits end,
-   * leases are renewed. All effects have settled when it resolves, unless they wait for something else than locks.
+   * leases are renewed. All effects have settled when it resolves, unless they wait for something other than locks.
    *
    * @param ms the milliseconds to advance
-   * @throws TestKitError when the clock of the fleet is the real one, or when it continues without an end
+   * @throws TestKitError if the fleet uses the real clock, or if the effects never settle
    */
   async advance(ms: number): Promise<void> {
     checkInteger('the time of advance', ms, 0, Number.MAX_SAFE_INTEGER);

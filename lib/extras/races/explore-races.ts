@@ -7,16 +7,16 @@ import type { RaceKit } from './locks/race-kit.js';
 import { formatLines } from './schedule/story.js';
 
 /**
- * Looks for a race: runs the actors again and again, each time in another order, and checks the invariant after each
+ * Looks for a race: runs the actors repeatedly, each time in a different order, and checks the invariant after each
  * run. Only one actor runs at a time, from one point to its next. Points are the calls of {@link racePoint} and of
  * {@link raced} objects, and the commands and messages of the lock services of its {@link RaceKit}. Other awaits run in
  * their usual order.
  *
- * @param setup makes the world of a schedule, which the actors share. It runs before each schedule, and must leave
- *   nothing of the one before. Its argument has the locks of the schedule
+ * @param setup returns the state that the actors share. Called before each schedule, and must start from a clean state.
+ * Its argument has the locks of the schedule
  * @param actors the functions that run at the same time. Actors of a list are called A, B, C; those in an object by
  *   their keys
- * @throws RaceFoundError with the shortest story that it finds
+ * @throws RaceFoundError with the shortest failing schedule that it finds
  * @throws RaceToolError when there are more schedules than `maxSchedules`, and when the same order does not lead to the
  *   same steps
  * @throws InvalidLockOptionsError when an argument is invalid

@@ -38,9 +38,9 @@ export const RACE_POINT_OPTIONS = new OptionTable({
 
 /**
  * Marks a place in the code of an actor where another actor may run first. {@link exploreRaces} tries the orders of the
- * steps between such points. Everywhere else it resolves at once.
+ * steps between such points. Outside of an exploration, it resolves at once.
  *
- * @param name describes the code behind it in the steps of a reported race: `'read the stock'`
+ * @param name describes the code after it in the steps of a reported race: `'read the stock'`
  * @throws InvalidLockOptionsError when an option is invalid, and a race is explored
  */
 export async function racePoint(name: string, options?: RacePointOptions): Promise<void> {
@@ -91,8 +91,8 @@ export const RACED_OPTIONS = new OptionTable({
  * actor may run first. A reported race shows the arguments and the result. Outside of an exploration, a call passes
  * through unchanged, and so do properties that are not functions.
  *
- * A call promises that the code behind it, up to the actor's next point, touches nothing else that other actors see. If
- * that is wrong, such as with a cache in a field, return `undefined` from `object`.
+ * You promise that the code after a call, up to the actor's next point, touches nothing else that other actors see. If
+ * it does, for example a cache in a field, return `undefined` from `object`.
  *
  * @throws InvalidLockOptionsError when the target is not an object, or an option is invalid
  */

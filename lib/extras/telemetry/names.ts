@@ -79,13 +79,13 @@ const OUTCOMES: readonly AcquireOutcome[] = [
 ];
 const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'maxHold', 'shutdown'];
 
-/** Converts the name of a metric as OpenTelemetry's exporter for Prometheus does. */
+/** Converts the name of a metric like OpenTelemetry's Prometheus exporter. */
 export function prometheusNameOf(metric: LockMetric): string {
   const name = metric.replaceAll('.', '_');
   return LOCK_METRICS[metric].kind === 'counter' ? `${name}_total` : name;
 }
 
-/** All metrics. The reference and both exporters are made from this table. */
+/** All metrics. The reference and both exporters are generated from this table. */
 export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = {
   [LockMetric.WaitTime]: {
     kind: 'histogram',

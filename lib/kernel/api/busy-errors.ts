@@ -19,7 +19,7 @@ function details(attempts: number, ...others: readonly (string | false)[]): stri
 export interface BusyFacts {
   /** The number of commands that it sent. */
   readonly attempts: number;
-  /** When the holder's lease ends unless it is renewed, in milliseconds. */
+  /** Milliseconds until the holder's lease ends, unless it is renewed. */
   readonly retryAfterMs: number;
   readonly seen?: Holders | undefined;
 }
@@ -33,12 +33,12 @@ export interface BusyFacts {
 export class LockBusyError extends LockError {
   /** The number of commands that this call sent to Redis; 0 if it only waited behind other calls of its process. */
   readonly attempts: number;
-  /** When the holder's lease ends unless it is renewed, in milliseconds. */
+  /** Milliseconds until the holder's lease ends, unless it is renewed. */
   readonly retryAfterMs: number;
   override readonly code: 'LOCK_BUSY' | 'LOCK_TIMEOUT' | 'LOCK_QUEUE_FULL' = 'LOCK_BUSY';
   readonly lastAttempt: AttemptOutcome = 'busy';
   /**
-   * Up to 8 of the holders that the last answer named. Do not show them to a client: they name your processes.
+   * Up to 8 of the last known holders. Do not show them to clients: they contain the names of your processes.
    */
   readonly holders: readonly Holder[];
   /** The number of holders; 0 if unknown. */
@@ -143,9 +143,8 @@ export class LockTimeoutError extends LockBusyError {
   readonly waitedMs: number;
   override readonly code = 'LOCK_TIMEOUT';
   /**
-   * The last place of this call in the store's queue: 1 is the next to be granted. Each process has one place for all
-   * its calls, and dead processes may count. `undefined` if the call waited behind another one of its process, polled,
-   * or got no answer from the store.
+   * The last known place of this call in the queue: 1 is next. Each process has one place for all its calls, and dead
+   * processes may count. `undefined` if the call waited behind another call in its process, polled, or got no answer.
    */
   declare place?: number;
   /**
@@ -210,7 +209,7 @@ interface LimitFacts extends BusyFacts {
 export class LockQueueFullError extends LockBusyError {
   override readonly code = 'LOCK_QUEUE_FULL';
   readonly maxWaiters: number;
-  /** Only set if the call was refused because of it. */
+  /** Only set if this limit rejected the call. */
   declare readonly maxAhead?: number;
   /** The queue that is full: the one of this process, or the one in Redis. */
   readonly where: 'process' | 'redis';

@@ -15,10 +15,10 @@ export function quoteResource(resource: string | readonly string[]): string {
 }
 
 /**
- * The root of every error of this library. It never carries a secret: no owner id, no password, no script arguments.
+ * The base class of all errors of this library. Never contains a secret: no owner id, no password, no script arguments.
  */
 export abstract class LockError extends Error {
-  /** A stable name for programs, such as `LOCK_BUSY`. */
+  /** A stable identifier, such as `LOCK_BUSY`. */
   abstract readonly code: string;
   /** The group of locks in events and metrics, such as `Class.method`, for a call or a lease that failed. */
   declare group?: string;

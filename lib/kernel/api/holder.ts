@@ -2,34 +2,33 @@ import { plainOrQuoted, quote } from '../util/quoted.js';
 import type { LockMode } from './lock-mode.js';
 import { formatDuration } from '../util/durations.js';
 
-/** One holder of a resource, as the last answer of Redis showed it. It never carries a secret. */
+/** A holder of a resource, as last reported by Redis. Never contains a secret. */
 export interface Holder {
-  /** Which process holds it: host, process id, and a few random characters, unless `instanceId` was set. */
+  /** The process that holds it: host, process id and a few random characters, unless `instanceId` was set. */
   readonly instanceId: string;
-  /** `true` if another call of the asking process has the lease. */
+  /** `true` if the holder is another call in this process. */
   readonly isThisProcess: boolean;
   readonly mode: LockMode;
   /**
-   * The token of its lease. Leases that one process passes on in memory count up from it, so the present one may be
-   * larger by up to 31.
+   * The token of its lease. While leases are passed on in memory, the current one may be larger by up to 31.
    */
   readonly fencingToken: number;
-  /** The rest of its lease unless it is renewed, in milliseconds, by Redis's clock. */
+  /** Milliseconds left on its lease unless it is renewed, by Redis's clock. */
   readonly ttlMs: number;
   /**
-   * The length of its lease when it was last granted or renewed, in milliseconds: `leaseMs - ttlMs` ago. A waiter that
-   * is granted the resource renewed its lease when it last kept its place. 0 if `isKept` is set.
+   * The length of its lease in milliseconds. The lease was granted or last renewed `leaseMs - ttlMs` ago; for a waiter
+   * that was granted the resource, it counts from when it last extended its place in the queue. 0 if `isKept` is set.
    */
   readonly leaseMs: number;
-  /** For how long that process has held it since Redis granted it, in milliseconds. */
+  /** Milliseconds since Redis granted it to that process. */
   readonly heldMs: number;
-  /** The number of times that a reentrant holder, or a writer, has entered; 1 otherwise. */
+  /** The number of times that a reentrant holder or a writer has entered; otherwise 1. */
   readonly depth: number;
   /** The number of permits of a semaphore that it holds; `undefined` in other modes. */
   readonly permits?: number;
   /** The holder's own description (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;
-  /** The lease was handed on inside that process, to a call that has not named itself yet. */
+  /** `true` if the lease was passed on to another call in that process, whose label is not known yet. */
   readonly isHandedOn?: true;
   /** Set if it was released but is kept until its `minHoldMs` has passed. */
   readonly isKept?: true;
@@ -113,17 +112,17 @@ export type LabelValue =
   | { readonly [name: string]: LabelValue };
 
 /**
- * A call's description of itself for other processes, while it holds a lock or waits for it. It is stored in Redis, so
- * put no secrets into it. The whole of it is plain JSON of at most 256 bytes.
+ * A call's description of itself for other processes, while it holds a lock or waits for it. It is stored in Redis as
+ * plain JSON of at most 256 bytes, so put no secrets into it.
  */
 export interface LockLabel {
-  /** Which kind of work it is, such as `Orders.pay`. */
+  /** The kind of work, such as `Orders.pay`. */
   readonly group?: string;
-  /** The place in the code at which the lock was taken. */
+  /** The call site that acquired the lock. */
   readonly site?: string;
-  /** The trace of the call, as in the HTTP header of this name. A telemetry with traces sets it. */
+  /** The trace context of the call, as in the HTTP header of this name. Set by a telemetry that records traces. */
   readonly traceparent?: string;
-  /** Whatever helps the reader, such as the id of a request. */
+  /** Any other field that helps you, such as a request id. */
   readonly [name: string]: LabelValue | undefined;
 }
 

@@ -75,7 +75,7 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
  */
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';
-  /** `true` if the work finished in spite of the loss. Its effects remain, and {@link value} is its result. */
+  /** `true` if the work finished despite the loss. Its effects remain, and {@link value} is its result. */
   readonly workFinished: boolean = false;
   /** The result of work that has finished; otherwise `undefined`. Not enumerable, so that it does not get into logs. */
   declare readonly value?: unknown;

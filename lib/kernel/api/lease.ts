@@ -3,47 +3,46 @@ import type { LockMode } from './lock-options.js';
 import { checkWork } from './work.js';
 
 /**
- * A time-bounded grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.
+ * A time-limited grant of a resource. It ends *released*, *lost*, or (a fixed lease) *expired*.
  *
  * ```ts
  * await using lease = await locks.acquire('reports');
  * ```
  */
 export interface Lease extends AsyncDisposable {
-  /** The name that was locked. Several are joined by commas. */
+  /** The name that was locked; several are joined by commas. */
   readonly resource: string;
-  /** Each name that is held, sorted. */
+  /** The names that are held, sorted. */
   readonly resources: readonly string[];
   readonly mode: LockMode;
   /** The number of permits of a semaphore that it has; `undefined` in other modes. */
   readonly permits: number | undefined;
   /**
-   * A number larger than the token of every earlier lease that this one excludes. Concurrent readers, and holders of
-   * permits, have different numbers in no fixed order. Send it with each write, and let the receiver refuse a token
-   * smaller than the largest it has seen. For several resources it is the largest of their tokens; the next holder of
-   * any of them gets a larger one.
+   * A number larger than the token of every earlier lease that this one excludes. Concurrent readers and permit holders
+   * have different tokens, in no particular order. Send it with each write, and let the receiver reject a token smaller
+   * than the largest it has seen. For several resources, it is the largest of their tokens; the next holder of any of
+   * them gets a larger one.
    *
    * @throws InvalidLockOptionsError for several resources in different slots of a Redis Cluster: each slot numbers its
    * leases separately, so the largest token could exceed the next holder's. Use {@link fencingTokenOf}
    */
   readonly fencingToken: number;
   /**
-   * The token of one of several resources. Send it with a write that changes only that resource: it is the strictest
-   * one.
+   * The token of one of several resources. Send it with a write that changes only that resource: the check is stricter.
    *
    * @throws InvalidLockOptionsError when this lease does not hold the resource
    */
   fencingTokenOf(resource: string): number;
   /**
-   * Aborts with a `LeaseLostError` as reason, at the latest when another holder may have the lease. Does not abort if
-   * you end the lease yourself, by `release()`.
+   * Aborts with a `LeaseLostError`, no later than another holder could get the resource. Does not abort if you end the
+   * lease yourself with `release()`.
    */
   readonly signal: AbortSignal;
   /** Returns true if the lease is valid now, by this process's own monotonic clock; no round trip. */
   isHeld(): boolean;
-  /** Milliseconds until the lease ends unless it is renewed; 0 when it is not held. */
+  /** Milliseconds until the lease ends unless it is renewed; 0 if it is not held. */
   remainingMs(): number;
-  /** @throws LeaseLostError when the lease is not held */
+  /** @throws LeaseLostError if the lease is not held */
   assertHeld(): void;
   /**
    * Asks Redis whether this lease still holds the resource. If not, the lease ends.
@@ -56,19 +55,20 @@ export interface Lease extends AsyncDisposable {
    * lease in Redis, it does not get shorter.
    *
    * @param leaseMs 50 ms to 24 h; by default the lease's own
-   * @throws LeaseLostError when the lease is not held any more
-   * @throws LockUnavailableError when Redis does not answer; the lease then runs on to its old end
+   * @throws LeaseLostError if the lease is no longer held
+   * @throws LockUnavailableError if Redis does not answer; the lease then keeps its old end
    */
   extend(leaseMs?: number): Promise<void>;
   /**
-   * Makes the writer a reader, in place: no other writer comes in between, and waiting readers are granted at once. The
-   * lease keeps its token. Once this is called the lease only reads, even if the call fails. Does nothing for a reader.
+   * Turns a write lock into a read lock: no other writer gets in between, and waiting readers are granted at once. The
+   * lease keeps its token. From this call on, treat it as a read lock, even if the call fails. Does nothing for a
+   * reader.
    *
    * @throws InvalidLockOptionsError when its mode is neither `write` nor `read`
-   * @throws LockReentryError when this context has entered to write more than once
-   * @throws LeaseLostError when the lease is not held any more
-   * @throws LockUnavailableError when Redis does not answer, or refuses: other readers then wait until it accepts, which
-   * is tried again and again
+   * @throws LockReentryError if this context has entered the write lock more than once
+   * @throws LeaseLostError if the lease is no longer held
+   * @throws LockUnavailableError if Redis does not answer, or rejects the command: it is retried, and other readers
+   * wait until it succeeds
    */
   downgrade(): Promise<void>;
   /**
@@ -77,17 +77,16 @@ export interface Lease extends AsyncDisposable {
    *
    * @param count 1 to one less than the lease has; `release()` releases all of them
    * @throws InvalidLockOptionsError for another count, before `minHoldMs` has passed, and when its mode is not `semaphore`
-   * @throws LeaseLostError when the lease is not held any more
-   * @throws LockUnavailableError when Redis does not answer, or refuses: use the permits no more, because they are
-   * released as soon as Redis accepts it. The same call again releases none twice, and `release()` releases all that are
-   * left
+   * @throws LeaseLostError if the lease is no longer held
+   * @throws LockUnavailableError if Redis does not answer, or rejects the command: stop using the permits, because they
+   * are released as soon as Redis accepts it. You can safely repeat the call: no permit is released twice
    */
   releasePermits(count: number): Promise<void>;
   /**
    * Releases the resource. A second call does nothing, and releasing a lost lease is not an error.
    *
-   * @throws LockUnavailableError when Redis did not confirm it. The lease has ended here all the same, and the release
-   * is sent again in the background until the lock has expired by itself.
+   * @throws LockUnavailableError if Redis did not confirm it. The lease has ended anyway, and the release is retried in
+   * the background until the lock has expired.
    * @throws LockReentryError when an async context that does not hold a reentrant lease releases it
    */
   release(): Promise<void>;

@@ -1,16 +1,16 @@
 /**
  * The modes in which a lock can be acquired.
  *
- * - `exclusive`: one holder. Locking it again in the same async context is a `LockReentryError`.
- * - `reentrant`: one async context, which may enter again and again; the last release frees it.
- * - `read`: any number of readers, and no other holder. A reader may enter again.
- * - `write`: one writer, and no other holder. A writer may enter again, to write or to read, and may become a reader.
+ * - `exclusive`: one holder. Locking it again in the same async context throws a `LockReentryError`.
+ * - `reentrant`: one async context, which may re-enter any number of times; the last release frees it.
+ * - `read`: any number of readers, and no other holder. A reader may re-enter.
+ * - `write`: one writer, and no other holder. A writer may re-enter, to write or to read, and may become a reader.
  *
- * On one resource they all exclude each other, except that readers share it.
+ * On one resource, all of them exclude each other, except that readers share it.
  */
 export type AcquireMode = 'exclusive' | 'reentrant' | 'read' | 'write';
 
-/** The mode of a held resource: the one that was asked for, or permits of a semaphore. */
+/** The mode in which a resource is held. */
 export type LockMode = AcquireMode | 'semaphore';
 
 /** Returns true if several holders may share a resource in this mode. */

@@ -29,14 +29,14 @@ export const MAX_LEASE_MS = 24 * 60 * 60 * 1000;
  */
 export const RUN_LEASE_MS = 30_000;
 
-/** The place in line of a waiting call, as far as it is known. */
+/** The place in line of a waiting call, as far as known. */
 export interface PlaceInLine {
   /**
-   * The number of calls that wait before this one: the calls of this process, and one for each other process in the
-   * queue. 0: it is the next. On a quorum, only the calls of this process.
+   * The number of waiting calls ahead of this one; each other process counts as one. 0 if this call is next. On a
+   * quorum, only calls of this process count.
    */
   readonly ahead: number;
-  /** The holder, or one of several. `undefined` if Redis has not named one. */
+  /** The holder, or one of several. `undefined` if unknown. */
   readonly holder: Holder | undefined;
 }
 
@@ -94,8 +94,8 @@ export interface LockOptions {
    */
   maxHoldMs?: number;
   /**
-   * Keeps the resource taken for at least this long after the grant, by Redis's clock, even if you release earlier. A
-   * lost lease ends at once. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
+   * Keeps the resource held for at least this long after the grant, by Redis's clock, even if you release earlier. If
+   * the lease is lost, this ends too. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0
@@ -119,17 +119,17 @@ export interface LockOptions {
    */
   strictOrder?: boolean;
   /**
-   * Limits the calls of this process, and the processes, that wait for one resource. The next one fails with
-   * `LockQueueFullError`.
+   * The maximum number of calls in this process, and of processes in Redis, that may wait for one resource. The next
+   * call fails with `LockQueueFullError`.
    *
    * @allowed 1 and more
    * @default 10000
    */
   maxWaiters?: number;
   /**
-   * The maximum number of calls that may wait before this one when it joins: the calls of this process, and one for
-   * each other process in the queue. With more, it fails at once with `LockQueueFullError`. 0 waits only as the next in
-   * turn. A call that finds the resource free doesn't count. Needs the queue (no `retry`).
+   * The maximum number of waiting calls ahead of this one when it joins the queue; each other process counts as one.
+   * With more, it fails at once with `LockQueueFullError`. With 0, it only waits if it would be next. Has no effect if
+   * the resource is free. Needs the queue (no `retry`).
    *
    * @allowed 0 and more
    * @default no limit
@@ -137,9 +137,9 @@ export interface LockOptions {
    */
   maxAhead?: number;
   /**
-   * Called while the call waits in the queue for longer than 50 ms: once it waits, and when its place or the holder
-   * changes, at most once a second. It runs in the async context of the call; its errors are logged and change nothing.
-   * Needs the queue (no `retry`).
+   * Called with the place in line while the call waits: after 50 ms, then whenever the place or the holder changes, at
+   * most once a second. Runs in the async context of the call. Its errors are logged, and the call keeps waiting. Needs
+   * the queue (no `retry`).
    *
    * @allowed a function
    * @default none
@@ -147,8 +147,8 @@ export interface LockOptions {
    */
   onWait?: (place: PlaceInLine) => void;
   /**
-   * `true` doesn't wait for Redis to confirm a release, which halves the time of a short lock. Failed releases are only
-   * reported to observers, and one right before `process.exit()` is lost.
+   * `true` doesn't wait for Redis to confirm a release, which halves the duration of a short lock. Failed releases are
+   * only reported to observers, and a release right before `process.exit()` is lost.
    *
    * @default false
    * @see docs/guide/waiting.md#releasing-in-the-background
@@ -156,8 +156,8 @@ export interface LockOptions {
   backgroundRelease?: boolean;
   /**
    * Decides what `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`:
-   * reject with `LeaseLostError` once it has settled, with the result if the work finished; its own errors win.
-   * `'ignore'`: resolve to the result. `lease.signal` aborts in both cases.
+   * reject with `LeaseLostError` once it has settled, with the result if the work finished; errors of the work take
+   * precedence. `'ignore'`: resolve to the result. `lease.signal` aborts in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'

@@ -164,16 +164,16 @@ export function assertSupported(what: string, name: string, why: string | undefi
 export type KeyValue = string | number | bigint | boolean;
 
 /**
- * A tag for the names of resources. It refuses what an ordinary template string would hide: `order:undefined` would be
- * one lock for all requests without the parameter.
+ * The tag for resource names. It rejects missing values, which a plain template string would hide: `order:undefined`
+ * would be one lock for all requests without the parameter.
  *
  * ```ts
  * const keyOf = (id: string) => key`order:${id}`; // for a decorator
  * await locks.using(key`order:${order.id}`, work);
  * ```
  *
- * @throws InvalidResourceError for what a client may send or leave out: undefined, null, an empty string, NaN, infinity or
- *   an object
+ * @throws InvalidResourceError for values that a client can cause: undefined, null, an empty string, NaN, infinity or
+ * an object
  * @throws InvalidLockOptionsError for a symbol or a function
  */
 export function key(texts: TemplateStringsArray, ...values: readonly KeyValue[]): string {

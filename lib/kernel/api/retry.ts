@@ -24,7 +24,7 @@ export interface RetryState {
   random(): number;
 }
 
-/** Polls instead of queueing, if you want to decide yourself when Redis is asked again. */
+/** Polls instead of waiting in the queue: you decide when to try again. */
 export interface RetryStrategy {
   /** Returns the milliseconds until the next attempt, or `null` to give up. `waitMs` still limits the wait. */
   next(state: RetryState): number | null;
@@ -49,7 +49,7 @@ export const BACKOFF_OPTIONS = new OptionTable({
 } satisfies OptionsOf<NonNullable<Parameters<typeof exponentialBackoff>[0]>>);
 
 /**
- * Asks again every `intervalMs`.
+ * Retries every `intervalMs`.
  *
  * @throws InvalidLockOptionsError when an option is out of range
  */
@@ -71,7 +71,7 @@ export function fixedInterval(options: {
 
 /**
  * Doubles the pause (or multiplies it by `factor`) up to `maxMs`, with full jitter: each pause is a random part of
- * that, at least 1 ms, so that many waiters do not ask in step.
+ * that, at least 1 ms, so that callers do not retry in lockstep.
  *
  * @see https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
  * @throws InvalidLockOptionsError when an option is out of range

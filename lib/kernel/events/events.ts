@@ -12,7 +12,7 @@ interface OfService {
 /** Fields of every event of a lock. */
 interface OfLock extends OfService {
   resource: string;
-  /** The mode that the call has asked for. It stays the same when the lease is downgraded. */
+  /** The mode that the call requested. It stays the same when the lease is downgraded. */
   mode: LockMode;
   /**
    * A name with few distinct values (low cardinality), for metrics: `Class.method` of a decorated method, or a part of
@@ -46,24 +46,24 @@ interface OfResult extends OfService {
   resource: string;
 }
 
-/** An order in which locks were taken inside each other: what a call held, and what it wanted then. */
+/** An order in which locks were nested: the lock that a call held, and the one that it then wanted. */
 export interface LockOrderEdge {
-  /** The group of the lock that was held: by its name alone. */
+  /** The group of the lock that was held, computed from its name. */
   readonly held: string;
-  /** The lock of the call that was the first to take them in this order. */
+  /** The lock that the first call with this order held. */
   readonly heldResource: string;
   readonly heldMode: LockMode;
-  /** The line of the application that has taken it, if the stack of the inner call names it. */
+  /** The call site that acquired it, if the stack of the inner call shows it. */
   readonly heldAt?: string;
   /** The group of the lock that was wanted. */
   readonly wanted: string;
   readonly wantedResource: string;
   readonly wantedMode: LockMode;
-  /** The line of the application that wanted it. */
+  /** The call site that wanted it. */
   readonly wantedAt?: string;
 }
 
-/** Something that happened to a lock. For logs, metrics and alerts; it never carries a secret. */
+/** Something that happened to a lock, for logs, metrics and alerts. Never contains a secret. */
 export type LockEvent =
   /**
    * A lease begins. `hasWaited`: the call emitted `waiting` before. `handedOn`: passed on in memory by another call of

@@ -1,7 +1,7 @@
 import type { LockMode } from '../api/lock-mode.js';
 import type { Holder } from '../api/holder.js';
 
-/** The lock that a call asks for, or a run of a job holds. */
+/** The lock that a call requests, or that a run of a job holds. */
 export interface TracedLock {
   /** The name of the lock service. */
   readonly service: string;
@@ -50,7 +50,7 @@ export interface CallTrace {
   /** Runs what asks the store. Commands are sent in its async context. */
   run<T>(ask: () => T): T;
   /**
-   * The call waits. `holders` are in its way, as far as this process knows. May be called again and again.
+   * The call waits for `holders`, as far as this process knows. May be called repeatedly.
    *
    * @param waitedMs how long ago the call began
    */

@@ -4,7 +4,7 @@ import type { LockEventOf, LockEventType } from './events.js';
 import type { LockTracer } from './lock-tracer.js';
 import type { LockObservers, RegisteredGroup } from './observers.js';
 
-/** The locks that a lock service holds, waits for and still has to release at this moment. */
+/** Counts of what a lock service holds, waits for and still has to release at this moment. */
 export interface LockStats {
   /** Resources that this process holds or waits for. Resources that it only polls are not counted. */
   readonly resources: number;
@@ -14,7 +14,7 @@ export interface LockStats {
   readonly orphanReleases: number;
   /** Resources that the store may still grant to a call that has given up. */
   readonly lateGrants: number;
-  /** Time limits of commands and waits. */
+  /** Pending time limits of commands and waits. */
   readonly alarms: number;
 }
 
@@ -46,8 +46,8 @@ export interface LockTelemetrySource {
   /** Returns the locks that the lock service holds and waits for at this moment. */
   stats(): LockStats;
   /**
-   * Calls the listener when a call of this process has ended its wait: once for each group that it has waited for. Their
-   * `waitedMs` add up to the whole wait. From the first listener on, waits are followed, which costs something.
+   * Calls the listener when a call of this process has ended its wait: once for each group that it has waited for.
+   * Their `waitedMs` add up to the whole wait. From the first listener on, waits are tracked, at a small cost.
    *
    * @returns a function that removes the listener
    */
@@ -66,10 +66,10 @@ export interface BlockedTime {
   readonly waitedMs: number;
 }
 
-/** Follows lock services, for metrics or traces. What it throws never breaks a lock: the first error is logged. */
+/** Observes lock services, for metrics or traces. Its errors never break a lock: the first one is logged. */
 export interface LockTelemetry {
   /**
-   * Called once by each lock service that has it, before the first lock is granted.
+   * Called once by each lock service that uses it, before the first lock is granted.
    *
    * @returns a function that is called when the lock service has closed
    */

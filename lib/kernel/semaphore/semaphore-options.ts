@@ -7,14 +7,14 @@ const MAX_PERMITS = 1_000_000;
 
 export interface SemaphoreOptions {
   /**
-   * The number of permits of the whole fleet. Every caller must pass the same number.
+   * The number of permits across all instances. Every caller must pass the same number.
    *
    * @allowed 1 to 1000000
    */
   permits: number;
 }
 
-/** Options of one call to a semaphore. Anything left out is the module's default. */
+/** Options of one call to a semaphore. An omitted option takes the module's default. */
 export interface PermitOptions extends Omit<LockOptions, 'mode' | 'onBusy' | 'cancellable'> {
   /**
    * The number of permits that the call takes, all or none; at most `permits`.

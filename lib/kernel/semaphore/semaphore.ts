@@ -18,8 +18,8 @@ import { quote } from '../util/quoted.js';
  * await exports.using(() => exportOrders());
  * ```
  *
- * Every permit has its own lease: the permits of a process that dies are free again when their leases end. First come,
- * first served: a caller that wants many permits is not overtaken by callers that want few.
+ * Permits have leases: if a process dies, its permits are free once these expire. First come, first served: callers
+ * that want few permits do not overtake a caller that wants many.
  */
 export class Semaphore {
   #total: number;
@@ -35,7 +35,7 @@ export class Semaphore {
     this.#total = total;
   }
 
-  /** The number of permits, as this object defines it. */
+  /** The number of permits that calls of this object pass. */
   get permits(): number {
     return this.#total;
   }
@@ -53,7 +53,7 @@ export class Semaphore {
 
   /**
    * Like {@link acquire}, but resolves to `null` when there are too few permits. Waits for them only with `waitMs` in
-   * the options of this call: its default is 0 here, and the module's default does not count. See `locks.tryAcquire`.
+   * the options of this call: the default is 0 here, and the module's is ignored. See `locks.tryAcquire`.
    *
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
@@ -62,7 +62,7 @@ export class Semaphore {
   }
 
   /**
-   * Calls the work under the permits, and releases them afterwards. An error of the work passes through untouched.
+   * Acquires the permits, runs the work, and releases them. Errors that the work throws are passed on unchanged.
    *
    * @throws LeaseLostError if the lease is lost before the work settles, as in `locks.using`; see `onLost`
    * @throws the errors of {@link acquire}; then the work was not called
@@ -77,8 +77,8 @@ export class Semaphore {
   }
 
   /**
-   * Like {@link using}, but does not call the work when there are too few permits: then it resolves to
-   * `{ ran: false }`, else to `{ ran: true, value }`. Waits as {@link tryAcquire} does.
+   * Like {@link using}, but resolves to `{ ran: false }` without calling the work if too few permits are free, and
+   * otherwise to `{ ran: true, value }`. Waits like {@link tryAcquire}.
    *
    * @throws LeaseLostError if the lease is lost before the work settles, as in `locks.using`; see `onLost`
    * @throws the errors of {@link tryAcquire}; then the work was not called
@@ -103,7 +103,7 @@ export class Semaphore {
   /**
    * Returns the number of free permits at this moment, from Redis. Other callers may be waiting for them.
    *
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws LockUnavailableError if Redis is unreachable or rejects the command
    */
   async available(): Promise<number> {
     const { mode, permits } = await this.#inspect();
@@ -112,12 +112,12 @@ export class Semaphore {
   }
 
   /**
-   * Sets how many permits there are, for every caller, whatever it states: for as long as a permit is held, and for
-   * this object always. With more permits, waiters get them at once. With fewer, no holder loses one, and the next
-   * callers wait until enough are free.
+   * Sets the number of permits for all callers, whatever number they pass, for as long as any permit is held. This
+   * object keeps the new number. If you raise it, waiters get the new permits at once. If you lower it, no holder loses
+   * a permit.
    *
    * @throws LockModeMismatchError when the resource is in use as a lock
-   * @throws LockUnavailableError when Redis cannot be reached, or refuses
+   * @throws LockUnavailableError if Redis is unreachable or rejects the command
    */
   async resize(permits: number): Promise<void> {
     checkPermits(permits, `semaphore(${quote(this.resource)})`);

@@ -26,11 +26,11 @@ export interface LockState {
   readonly resource: string;
   /** `null` if the resource is free. */
   readonly mode: LockMode | null;
-  /** None, one, or several readers or holders of permits, in the order of their tokens. */
+  /** None, one, or several readers or permit holders, in the order of their tokens. */
   readonly holders: readonly Holder[];
   /** The time until the last of the leases ends unless it is renewed, in milliseconds; 0 if the resource is free. */
   readonly ttlMs: number;
-  /** The permits of a semaphore in use: all, and the free ones. `undefined` in other modes. */
+  /** The total and the free permits of a semaphore that is in use. `undefined` in other modes. */
   readonly permits?: { readonly total: number; readonly available: number };
   /**
    * The waiters in the queue; the first is granted next. If calls of the asking instance wait behind its own holder,

@@ -43,8 +43,8 @@ export function lastingController(): AbortController {
 }
 
 /**
- * Returns one signal that aborts with the first of two, such as `lease.signal` and the signal of a job, and with its
- * reason. `dispose` removes its listeners from both: call it when the work is done. On Node before 26,
+ * Returns a signal that aborts as soon as one of two signals aborts, such as `lease.signal` and the signal of a job,
+ * with the same reason. `dispose` removes its listeners from both: call it when the work is done. On Node before 26,
  * `AbortSignal.any` keeps a signal that has a listener for as long as the process lives.
  */
 export function mergeSignals(

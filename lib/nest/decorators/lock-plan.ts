@@ -235,7 +235,7 @@ export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B 
    */
   key: string | ((...args: A) => string | Mistake<KeyMistake>);
   /**
-   * The number of permits across the whole fleet. Every caller must pass the same number.
+   * The number of permits across all instances. Every caller must pass the same number.
    *
    * @allowed 1 to 1000000
    */

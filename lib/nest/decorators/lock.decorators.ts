@@ -44,11 +44,11 @@ import { LockBusyError } from '../../kernel/api/busy-errors.js';
  * - ``@DistributedLock((orderId: string) => key`order:${orderId}`)``
  * - ``@DistributedLock({ key: (from: string, to: string) => [`account:${from}`, `account:${to}`], waitMs: 2_000 })``
  *
- * The method's own errors pass through untouched. The lease is `locks.current()` and ends with the method, so a route
- * that returns a stream or an Observable needs `@LockHandler`.
+ * Errors that the method throws are passed on unchanged. The lease is `locks.current()` and ends with the method, so a
+ * route that returns a stream or an Observable needs `@LockHandler`.
  *
- * Put it above `@Transactional()`: below, the lock would be released before the commit. The application refuses that
- * order if it recognizes it: see docs/guide/with-transactions.md.
+ * Put it above `@Transactional()`: below, the lock would be released before the commit. That order is rejected if it is
+ * detected: see docs/guide/with-transactions.md.
  *
  * @param keyOrOptions the name of the resource, several names, or a function of the parameters of the method that
  *   returns them; or options that include `key`
@@ -56,7 +56,7 @@ import { LockBusyError } from '../../kernel/api/busy-errors.js';
  *   key function throws or returns no valid name, or if the result is an Observable, a stream or a generator
  * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
  * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`)
- * @throws LockModuleMissingError when Nest did not create the object
+ * @throws LockModuleMissingError if Nest did not create the object
  * @throws the other errors of `acquire`
  */
 export function DistributedLock<
@@ -80,7 +80,7 @@ export function DistributedLock(...given: readonly unknown[]): unknown {
  * - `@DistributedSemaphore({ key: 'exports', permits: 3 })`
  * - ``@DistributedSemaphore({ key: (tenant: string) => `exports:${tenant}`, permits: 3, count: 2, onBusy: 'skip' })``
  *
- * The method's own errors pass through untouched. `locks.current()` returns the lease.
+ * Errors that the method throws are passed on unchanged. `locks.current()` returns the lease.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
  *   key function throws or does not return one valid name
@@ -88,7 +88,7 @@ export function DistributedLock(...given: readonly unknown[]): unknown {
  * @throws LockModeMismatchError when other callers pass a different number of `permits`, or use the resource as a lock
  * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
  * @throws LockReentryError when the caller already holds permits and would wait for itself
- * @throws LockModuleMissingError when Nest did not create the object
+ * @throws LockModuleMissingError if Nest did not create the object
  */
 export function DistributedSemaphore<
   A extends readonly unknown[] = [],
@@ -130,7 +130,7 @@ const lockInMode =
 export const ReadLock = lockInMode('ReadLock', 'read');
 
 /**
- * Runs the method when no other caller reads or writes the resource. The same as `@DistributedLock` with `mode:
+ * Runs the method while no other caller reads or writes the resource. The same as `@DistributedLock` with `mode:
  * 'write'`. The method may call others that read or write the resource.
  *
  * - `@WriteLock('price-list')`

@@ -10,7 +10,7 @@ export interface Mistake<Explanation extends string> {
 }
 
 /**
- * Decorates an async method. TypeScript refuses a method that is not async, whose parameters do not fit the key
+ * Decorates an async method. TypeScript rejects a method that is not async, whose parameters do not fit the key
  * function, or whose result type excludes the value that a call returns without running it.
  *
  * `A`: the parameters of the key function. `B`: the result of a call that does not run the method. `O`: the parameters
@@ -100,7 +100,9 @@ type VoidAsUndefined<T> = T extends void ? undefined : T;
 /** Any result. It names the primitive types, because TypeScript 5 widens a literal result otherwise. */
 export type AnyResult = string | number | bigint | boolean | symbol | NonNullable<unknown> | null | undefined | void;
 
-/** `onBusy`, so that TypeScript infers the result of a function, and the parameters `O` that it declares. */
+/**
+ * The type of `onBusy` from which TypeScript infers the result of a function, and the parameters `O` that it declares.
+ */
 export type InferredOnBusy<S, R, O extends readonly unknown[]> = S | ((busy: LockBusyError, ...args: O) => R);
 
 /**
@@ -118,7 +120,7 @@ export type OnBusy<A extends readonly unknown[] = never[]> =
 /** Any `onBusy`, whatever the parameters of its function. */
 export type AnyOnBusy = 'throw' | 'skip' | ((...args: never[]) => unknown);
 
-/** A key without options. Of these types, only options have a `key`, so the compiler checks an object as options. */
+/** A key without options. Only options have a `key`, so the compiler checks any other object as options. */
 export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
 
 export interface KeyNames extends ReadonlyArray<string> {

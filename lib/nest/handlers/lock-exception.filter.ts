@@ -51,21 +51,21 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
 } satisfies OptionsOf<LockExceptionFilterOptions>);
 
 /**
- * Answers a lock error over HTTP, even one that is the `cause` of an `AbortError`: functions of Node throw that when
- * the signal of a lease aborts.
+ * Turns lock errors into responses, even if the lock error is the `cause` of an `AbortError`: Node's own functions
+ * throw that when a lease's signal aborts.
  *
  * - 423 Locked, with Retry-After, when the resource is not free
  * - 503 Service Unavailable, with Retry-After, when no lock can be acquired safely, for example because Redis is down
  * - 409 Conflict when a newer call with `onBusy: 'cancelHolder'` replaces this one
- * - 400 Bad Request when a value of the request makes no valid name of a resource
+ * - 400 Bad Request when a value in the request gives an invalid resource name
  * - 404 Not Found, with the text of the error, when an operator names a job that does not exist
- * - 500 Internal Server Error for mistakes of the program or of a deployment. They are logged. A
- *   `LockModeMismatchError` is one: a retry does not help while two versions of the application disagree.
+ * - 500 Internal Server Error for bugs and deployment mistakes, which are logged. A `LockModeMismatchError` is one: a
+ *   retry does not help while two versions of the application disagree.
  *
- * Microservices and WebSockets get the same message and code, and `retryAfterMs`, in the form that Nest uses there: for
- * WebSockets an `exception` event with its `cause`. A message of Socket.IO that asks for an acknowledgement gets one as
- * well. Nest runs no global filters for gateways: name this one in `@UseFilters`. In a microservice every error is
- * logged, because the sender of an event gets no answer.
+ * Microservices and WebSockets get the same message and code, and `retryAfterMs`, in Nest's own format: for WebSockets
+ * an `exception` event with its `cause`. A message of Socket.IO that asks for an acknowledgement gets one as well. Nest
+ * runs no global filters for gateways: name this one in `@UseFilters`. In a microservice every error is logged, because
+ * the sender of an event gets no answer.
  *
  * A gRPC call gets the message as `details`, and the code as `lock-error-code` in its metadata, with the status ABORTED
  * instead of 423, UNAVAILABLE instead of 503, INVALID_ARGUMENT instead of 400, NOT_FOUND instead of 404, INTERNAL
@@ -76,7 +76,7 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
  * status of the HTTP response stays as the server sets it, because one response answers several fields. Nest runs
  * filters for field resolvers only with `fieldResolverEnhancers: ['filters']`.
  *
- * Elsewhere the error passes through.
+ * In other contexts, the error is rethrown.
  *
  * ```ts
  * app.useGlobalFilters(new LockExceptionFilter({ maxRetryAfterMs: 30_000 }));

@@ -37,8 +37,8 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  *
  * If the client disconnects while its request waits for the lock, the request stops waiting.
  *
- * If the method also has a `@DistributedLock` of the same resource, the call by Nest locks once. A call from inside the
- * handler throws `LockReentryError`, or enters again with `mode: 'reentrant'`.
+ * If the method also has a `@DistributedLock` on the same resource, Nest's call locks it once. A call from inside the
+ * handler throws `LockReentryError`, or re-enters with `mode: 'reentrant'`.
  *
  * A method with two `@LockHandler` decorators holds both locks. The upper one is acquired first.
  *
@@ -46,14 +46,14 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * method itself never returns it.
  *
  * The key function runs before the pipes and sees the raw request: `/orders/7` and `/orders/07` are two keys, even with
- * ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The tag `key` refuses a
+ * ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The `key` tag rejects a
  * missing parameter.
  *
  * - ``@LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })``
  * - `@LockHandler({ key: 'exports', permits: 3 })` is a semaphore: at most three requests at once
  *
  * If the lease is lost, the request is answered at once with a `LeaseLostError` (503), and a stream is ended. The
- * handler may run on; see `onLost`.
+ * handler may keep running; see `onLost`.
  *
  * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or
  *   options that include `key`

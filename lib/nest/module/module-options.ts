@@ -187,8 +187,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
 }
 
 /**
- * Options for several independent primaries. The compiler explains a mistake by the last member of the union. TypeScript
- * 6 sorts them by their place here, and 7 by name: so `connection: process.env.REDIS_URL` is explained by `connection`.
+ * Options for several independent primaries.
  */
 export interface OptionsForQuorum extends RedisLockModuleSettings {
   connection?: never;

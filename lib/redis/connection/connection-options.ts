@@ -25,10 +25,10 @@ interface ChangingCredentials {
   credentials?: CredentialsProvider;
 }
 
-/** Options of ioredis for one Redis, or for the primary that sentinels name. */
+/** The ioredis options for one Redis, or for Sentinel. */
 export interface ServerConnectionOptions extends RedisOptions, ChangingCredentials {}
 
-/** The nodes of a Redis Cluster, and options for ioredis beside them. */
+/** The nodes of a Redis Cluster, and the ioredis options for it. */
 export interface ClusterConnectionOptions extends ClusterOptions, ChangingCredentials {
   /**
    * Some nodes of the cluster, from which the others are discovered. User, password and TLS settings of the first node
@@ -40,9 +40,9 @@ export interface ClusterConnectionOptions extends ClusterOptions, ChangingCreden
 }
 
 /**
- * The address of Redis: a URL, ioredis options (also for sentinels), the nodes of a cluster, or your own client of
- * ioredis, iovalkey or node-redis, or the options of node-redis. The library makes connections of its own with the
- * options of your client, and never uses, changes or closes it.
+ * The address of Redis: a URL, ioredis options (including Sentinel options), the nodes of a cluster, node-redis
+ * options, or your own client (ioredis, iovalkey or node-redis). The library opens its own connections with your
+ * client's options, and never uses, changes or closes the client.
  */
 export type RedisConnectionOption =
   | string

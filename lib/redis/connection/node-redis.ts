@@ -19,7 +19,7 @@ interface NodeRedisCredentials {
   readonly type: string;
 }
 
-/** The options of a node-redis client with the address of Redis. The others are for its own connections. */
+/** The node-redis options that this library uses: the address of Redis, and the credentials. */
 export interface NodeRedisServer {
   url?: string | undefined;
   socket?: NodeRedisSocket | undefined;

@@ -15,7 +15,7 @@ export type TestKitErrorCode =
   | 'lockOrder'
   | 'invalid';
 
-/** A function of the testing kit was called where it cannot work. The message has the way out. */
+/** A call of the testing kit that cannot work. The message suggests a fix. */
 export class TestKitError extends Error {
   override readonly name = 'TestKitError';
 

@@ -66,15 +66,14 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
 } satisfies OptionsOf<PassThroughOptions>);
 
 /**
- * Returns a lock service for unit tests that lets every call pass: `new Shop(passThroughLocks())`. It is complete: each
- * method of `RedisLockService` works, and refuses bad names and options as in production.
+ * Returns a lock service for unit tests that grants every call: `new Shop(passThroughLocks())`. It is complete: each
+ * method of `RedisLockService` works, and rejects invalid names and options as in production.
  *
- * - No call waits, even if another one holds the resource: it excludes nothing. To test that, use
- *   `RedisLockTestingModule`.
+ * - No call waits, even if another one holds the resource. To test exclusion, use `RedisLockTestingModule`.
  * - No lease ends before its release. Fencing tokens grow.
  * - `assertLocked()` and `currentOrThrow()` succeed, even outside of any lock.
  * - `campaign()` leads at once, and `runSingleton()` runs the work.
- * - Each call of `once()` runs its work: no result is kept, and no call shares one.
+ * - Each call of `once()` runs its work: no result is stored or shared.
  * - `inspect()` and `list()` show the current holders. If several would exclude each other, they show the first one.
  *
  * It has no timers and no connections, so it needs no shutdown.

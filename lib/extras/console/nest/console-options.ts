@@ -5,7 +5,7 @@ import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { DEFAULT_NAME } from '../../../nest/service-parts.js';
 import { CONSOLE_ACTIONS, type ConsoleAction } from '../bodies.js';
 
-/** What `RedisLockConsoleModule.forRoot()` takes. */
+/** The options of `RedisLockConsoleModule.forRoot()`. */
 export interface RedisLockConsoleOptions {
   /**
    * The path of the page, below the global prefix of the application.
@@ -34,7 +34,7 @@ export interface RedisLockConsoleOptions {
    * fleet.
    *
    * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
-   * @default none: the page only shows
+   * @default none: the page is read-only
    */
   actions?: readonly ConsoleAction[];
   /**
@@ -54,8 +54,8 @@ export interface RedisLockConsoleOptions {
    */
   services?: readonly string[];
   /**
-   * The origins from which browsers may request an action, such as `https://ops.example.com`. Only needed if the
-   * application allows other origins its headers (CORS) and runs without TLS.
+   * The origins from which browsers may request an action, such as `https://ops.example.com`. Only needed if your CORS
+   * settings allow other origins to send any header, and the page runs without TLS.
    *
    * @allowed origins
    * @default not checked: `Sec-Fetch-Site` decides

@@ -13,8 +13,8 @@ interface Console {
 }
 
 /**
- * A page of the application that shows its locks, waits, jobs, leaders and instances, as the whole fleet knows them.
- * Import it beside `RedisLockModule`.
+ * A page in your application that shows the locks, waits, jobs, leaders and instances of the whole fleet. Import it
+ * next to `RedisLockModule`.
  */
 @Module({})
 export class RedisLockConsoleModule implements NestModule {
@@ -26,13 +26,13 @@ export class RedisLockConsoleModule implements NestModule {
     this.#controller = controller;
   }
 
-  /** Called by Nest, before it makes the routes. */
+  /** Called by Nest, before it creates the routes. */
   configure(): void {
     mapSlash(this.#controller, this.#host.httpAdapter.getType());
   }
 
   /**
-   * Registers a console. It is read-only, unless `actions` names what may be done.
+   * Registers a console. It is read-only, unless you list `actions`.
    *
    * ```ts
    * RedisLockConsoleModule.forRoot({

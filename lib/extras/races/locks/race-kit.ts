@@ -49,8 +49,8 @@ export class RaceKit implements SteppedTime {
   }
 
   /**
-   * A new lock service on the locks of this schedule. Each actor that uses it counts as a process of its own: it gets a
-   * lock client, a clock and a place in the queue for itself.
+   * Returns a new lock service with the locks of this schedule. Each actor that uses it acts as a separate process,
+   * with its own lock client, clock and place in the queue.
    *
    * @param defaults lock options for calls that set none
    */
@@ -60,8 +60,8 @@ export class RaceKit implements SteppedTime {
   }
 
   /**
-   * Puts the lock service of an application on the locks of this schedule, until the schedule ends. So the services of
-   * an application can be tried that was started once: nothing is held, and the time is new. Its other options stay.
+   * Makes the lock service of an application use the locks of this schedule until it ends. So you can start an
+   * application once and use it in every schedule, which begins with no locks and a new clock. Its other options stay.
    *
    * @param app the application, or the `TestingModule`
    * @param name the `service` of the registration; without it, the default one

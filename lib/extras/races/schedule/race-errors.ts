@@ -9,7 +9,7 @@ export type RaceToolProblem =
   | 'OUTSIDE_AN_ACTOR'
   | 'NO_LOCK_SERVICE';
 
-/** The race tool cannot continue. The message has the way out. */
+/** The race tool cannot continue. The message suggests a fix. */
 export class RaceToolError extends Error {
   override readonly name = 'RaceToolError';
 
@@ -31,7 +31,7 @@ export interface FoundRace {
   readonly steps: readonly StoryStep[];
   /** The steps and the reason in one line. */
   readonly story: string;
-  /** As the option `seed`, it runs this one schedule again. */
+  /** Pass it as the option `seed` to replay this schedule. */
   readonly seed: string;
   /** The number of times the schedule switches from an actor that could continue to another one. */
   readonly switches: number;
@@ -48,7 +48,7 @@ export class RaceFoundError extends Error implements FoundRace {
   readonly story: string;
   readonly seed: string;
   readonly switches: number;
-  /** The schedules that were run until then. */
+  /** The number of schedules run before it was found. */
   readonly schedules: number;
 
   /** @internal */

@@ -77,8 +77,8 @@ export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
 } satisfies OptionsOf<OpenTelemetryOptions>);
 
 /**
- * Reports locks through the API of OpenTelemetry, for the module option `telemetry`. The SDK and its exporters belong
- * to the application.
+ * Reports metrics and traces through the OpenTelemetry API, for the module option `telemetry`. Your application
+ * provides the SDK and its exporters.
  *
  * @throws InvalidLockOptionsError
  */

@@ -40,7 +40,7 @@ interface GuardRegister {
    * It must be longer than any process can be blocked or suspended: a guard that has forgotten its token accepts every
    * token.
    *
-   * @default for ever
+   * @default forever
    */
   readonly ttlMs?: number;
 }
@@ -55,8 +55,8 @@ export type FenceGuard = GuardRegister &
       }
     | {
         /**
-         * In place of `token`: the guard sends the token of this lease, unless the lease is already known to be lost. That
-         * of a reader or of a semaphore is refused: others hold beside it.
+         * Instead of `token`: the guard sends the token of this lease, and throws if the lease is known to be lost.
+         * Leases of readers and semaphores are rejected, because they share the resource.
          */
         readonly lease: Lease;
         readonly token?: never;

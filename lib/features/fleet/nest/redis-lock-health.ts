@@ -38,7 +38,7 @@ export type LockHealthData = Omit<LockHealth, 'status'> & {
  * return this.health.check([() => this.locks.isHealthy('locks', { timeoutMs: 500 })]);
  * ```
  *
- * For readiness, not for liveness: a restart mends no Redis, and ends what the process holds.
+ * Use it for readiness, not for liveness: a restart does not repair Redis, and loses the locks of this process.
  */
 @Injectable()
 export class RedisLockHealth {
@@ -54,10 +54,10 @@ export class RedisLockHealth {
   }
 
   /**
-   * Resolves to `up` if a lock could be taken now, else to `down`, never later than `timeoutMs`. See
+   * Resolves to `up` if a lock could be acquired now, and otherwise to `down`, within `timeoutMs`. See
    * `RedisLockService.health()`. If that is `degraded`, the status is `up`, and `degraded` is `true`.
    *
-   * @param key the name of the locks in the answer
+   * @param key the name of this check in the response
    * @throws InvalidLockOptionsError when the key or an option is invalid, or no registration has this `service`
    */
   async isHealthy<const Key extends string>(

@@ -12,18 +12,18 @@ export interface JobRun extends Run {
   readonly by?: string;
 }
 
-/** A singleton job, as the fleet knows it. All times are in milliseconds since the Unix epoch, by the clock of Redis. */
+/** The state of a singleton job. All times are in milliseconds since the Unix epoch, by the clock of Redis. */
 export interface JobInfo {
   readonly name: string;
   /** `true` if this instance has the job, so that `runNow` can run it. */
   readonly isHere: boolean;
-  /** The cron expression. Not set for intervals, time-outs and single dates. */
+  /** The cron expression. Not set for intervals, timeouts and single dates. */
   readonly cron?: string;
   /** The time zone of the expression: the job's, or else the one of the process that registered it. */
   readonly timeZone?: string;
   /**
-   * Another schedule by which an instance has fired the job for more than an hour. Each schedule runs the job. Not set
-   * while a deployment may be under way, and once no instance used it for two days.
+   * Another schedule that an instance has used for more than an hour, so the job runs on both. Not set while a
+   * deployment may be in progress, or once no instance has used it for two days.
    */
   readonly otherSchedule?: {
     readonly cron: string;
@@ -32,21 +32,21 @@ export interface JobInfo {
     readonly seenAt: number;
   };
   /**
-   * The time at which the next tick is due, or an interval may run next. Not set for time-outs and single dates, if no
-   * instance has the job now, and if it is still paused then.
+   * The time at which the next tick is due, or an interval may run next. Not set for timeouts and single dates, if no
+   * instance has the job now, or if it will still be paused then.
    */
   readonly nextDueAt?: number;
   /** The run that has not ended yet, and its `instanceId`. */
   readonly running?: JobRun;
-  /** When the last tick was due that did not run because `running` had not ended. Not set without one. */
+  /** The due time of the last tick that was skipped because `running` had not ended. */
   readonly skippedAt?: number;
-  /** The newest entry of the history: it may run still, or be a tick that was missed. */
+  /** The newest entry of the history. It may still be running, or be a missed tick. */
   readonly lastRun?: JobRun;
   /** The end of the last successful run. */
   readonly lastSuccessAt?: number;
   /** Set if the job is paused for the whole fleet. */
   readonly pause?: JobPause;
-  /** The number of ticks missed since the record of the job began. */
+  /** The number of ticks missed since Redis has a record of the job. */
   readonly missed: number;
   /**
    * The instances that have the job and were seen recently, the last seen first: at most 1,000 from `get`, at most 10

@@ -59,8 +59,8 @@ export interface SingletonRunOptions {
    */
   readonly maxReruns?: number | undefined;
   /**
-   * The TTL of a claim. With `onCrash: 'retry'`, at least two leases. If instances differ for a tick without `due`, the
-   * smaller value applies once its instance asks.
+   * The TTL of a claim. With `onCrash: 'retry'`, at least two leases. If instances pass different values for a tick
+   * without `due`, the smaller one applies once that instance claims.
    *
    * @allowed 1 ms and more
    */
@@ -126,7 +126,7 @@ export interface SingletonRun {
   readonly job: string;
   /** The tick; for a cron job, the time it was scheduled for, as an ISO string. A rerun has the same tick. */
   readonly tick: string;
-  /** `true` if the run was granted to another instance before, which may have begun it and did not finish it. */
+  /** `true` if another instance claimed the tick before, may have started the run, and did not finish it. */
   readonly rerun: boolean;
   /** The attempt at the tick: 1 for the first run, 2 for the first rerun. */
   readonly attempt: number;

@@ -19,7 +19,7 @@ import { describeJob, resolveJobOptions, type SingletonTickOptions, TICK_OPTIONS
 import type { TickSchedule } from '../core/watched-job.js';
 import { inRootContext } from '../../../kernel/util/async-contexts.js';
 
-/** The options of `@SingletonCron`: the ones of `@Cron`, and the options for the fleet. */
+/** The options of `@SingletonCron`: the options of `@Cron`, and of singleton jobs. */
 export type SingletonCronOptions = CronOptions & SingletonTickOptions;
 
 const CRON_OPTION_NAMES = [
@@ -45,12 +45,12 @@ const CRON_OPTIONS = new OptionTable({
  * A tick is identified by the name of the job and its scheduled time, and the clock of Redis decides whether it may
  * still start. So no tick starts twice, even if the clock of an instance is wrong or a process is suspended. A tick
  * that is late by more than `maxClockSkewMs` and `waitMs` together is skipped. If you call the method yourself, it runs
- * as the tick that was due last. It returns `undefined` if that tick has run already or is too late.
+ * the last tick that was due, or returns `undefined` if that tick has already run or is too late.
  *
  * - `@SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })` above
  *   `async nightlyReport({ tick, lease }: SingletonRun) {}`
  *
- * The method may be sync, as with `@Cron`. A call of it then returns a promise all the same.
+ * The method may be sync, as with `@Cron`, but calling it still returns a promise.
  *
  * @param cronTime a cron expression, a Date, or a DateTime of luxon
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid, the scheduler could not parse

@@ -17,7 +17,7 @@ import { clockOf } from '../../../nest/service-parts.js';
 import { type Job, type RunTrigger, type JobMethod, runJob, takeTrigger } from './run-job.js';
 
 /**
- * Decorates the method of a job: async, or without a result. TypeScript refuses a method that has other parameters, or
+ * Decorates the method of a job: async, or without a result. TypeScript rejects a method that has other parameters, or
  * whose result type hides that a call returns a promise of `undefined` if another instance runs the job.
  */
 export interface JobMethodDecorator {

@@ -25,8 +25,8 @@ import {
 import { checkIsFilledIn, LOCK_SERVICE } from '../../../nest/decorators/lock-plan.js';
 
 /**
- * The options of all singleton jobs. The lock of a run has no label: one command claims the tick and takes the lock, and
- * it carries none. `inspect` and errors show the job by the name of its lock, `cron:<name>`.
+ * The options of all singleton jobs. The lock of a run has no label: `inspect` and errors show the job by the name of
+ * its lock, `cron:<name>`.
  */
 export interface SingletonJobOptions extends Pick<
   LockOptions,

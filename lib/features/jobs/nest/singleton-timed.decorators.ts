@@ -49,16 +49,15 @@ function readTimedJob<O extends SingletonJobOptions>(
 export type SingletonIntervalOptions = SingletonJobOptions;
 
 /**
- * `@Interval`, but the fleet as a whole runs the method once per interval. The timers of the instances are out of step,
- * so a run has no nominal time. The first instance whose timer fires runs the method, and then no instance runs it for
- * most of an interval, by the clock of Redis. An instance that starts runs it an interval after the last run of the
- * fleet, and not an interval after its own start. Needs `ScheduleModule.forRoot()`.
+ * `@Interval`, but the method runs once per interval across all instances. The first instance whose timer fires runs
+ * it, and then no instance runs it for most of an interval, by the clock of Redis. After a start, an instance runs it
+ * one interval after the last run on any instance, not after its own start. Needs `ScheduleModule.forRoot()`.
  *
  * - `@SingletonInterval(30_000)`
  * - `@SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })`
  * - `@SingletonInterval('poll', 30_000, { overlap: 'wait' })`
  *
- * The method may be sync, as with `@Interval`. A call of it then returns a promise all the same.
+ * The method may be sync, as with `@Interval`, but calling it still returns a promise.
  *
  * @param nameOrMs milliseconds between runs, 100 to 2147483647; or the name of the job, before the milliseconds
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
@@ -80,7 +79,7 @@ export function SingletonInterval<N extends string | number>(
 export interface SingletonTimeoutOptions extends SingletonJobOptions {
   /**
    * After a run, no other instance runs the job for this long. Choose longer than a deployment takes, and shorter than
-   * the time between two.
+   * the time between two deployments.
    *
    * @allowed 1 s to 24 h
    * @default 600000
@@ -97,13 +96,13 @@ export const TIMEOUT_OPTIONS = new OptionTable({
 } satisfies OptionsOf<SingletonTimeoutOptions>);
 
 /**
- * `@Timeout`, but of the instances that start together, within `dedupeWindowMs`, only one runs the method. Needs
+ * `@Timeout`, but only one of the instances that start within `dedupeWindowMs` of each other runs the method. Needs
  * `ScheduleModule.forRoot()`.
  *
  * - `@SingletonTimeout(5_000)`
  * - `@SingletonTimeout('warm-cache', 5_000, { dedupeWindowMs: 60_000 })`
  *
- * The method may be sync, as with `@Timeout`. A call of it then returns a promise all the same.
+ * The method may be sync, as with `@Timeout`, but calling it still returns a promise.
  *
  * @param nameOrMs milliseconds after the start of the application, 0 to 2147483647; or the name of the job, before the
  *   milliseconds

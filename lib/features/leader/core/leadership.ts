@@ -7,8 +7,8 @@ import { abortSignal, callback, type OptionsOf, OptionTable } from '../../../ker
 export type DemotionReason = LeaseLostError | NotLeaderError;
 
 /**
- * The time for which an instance leads: the lease of the leadership, with a fencing token of its own. `isHeld()`
- * returns whether the lease is valid, also while this instance steps down and its work ends.
+ * The time for which an instance leads: the lease of the leadership, with its own fencing token. `isHeld()` returns
+ * true while the lease is valid, even while this instance steps down and its work ends.
  */
 export interface Term extends Lease {
   /**
@@ -26,7 +26,7 @@ export interface Term extends Lease {
 /** Work that only the leader does. */
 export type LeaderWork<T> = (term: Term) => T | Promise<T>;
 
-/** The campaign of this instance for a leadership. One of all campaigning instances leads at a time. */
+/** The campaign of this instance for a leadership. One candidate at a time leads. */
 export interface Leadership {
   /** The name passed to `campaign`. */
   readonly name: string;
@@ -34,21 +34,21 @@ export interface Leadership {
   readonly resource: string;
   /** Returns true if this instance leads at this moment, by this process's own monotonic clock; no round trip. */
   isLeader(): boolean;
-  /** The signal of the term, see {@link Term}. An aborted one while this instance does not lead. */
+  /** The signal of the term, see {@link Term}. Already aborted while this instance does not lead. */
   readonly signal: AbortSignal;
   /**
    * The token of the term: grows from term to term across all instances. `undefined` while this instance does not lead.
    */
   readonly fencingToken: number | undefined;
   /**
-   * The term that runs, or the next one.
+   * Resolves to the current term, or the next one.
    *
    * @throws NotLeaderError when the campaign has ended, or ends before it is elected
    */
   whenElected(): Promise<Term>;
   /**
-   * Calls the work if this instance leads, and resolves to what it returns; otherwise resolves to `undefined` without a call.
-   * Inside, `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
+   * Runs the work if this instance leads, and resolves to its result; otherwise resolves to `undefined` without running
+   * it. Inside, `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
    *
    * @throws InvalidLockOptionsError when the work is not a function
    * @throws LeaseLostError if the term is lost before the work settles. An error of the work itself is thrown instead
@@ -56,9 +56,9 @@ export interface Leadership {
   run<T>(work: LeaderWork<T>): Promise<T | undefined>;
   /**
    * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` is false and no new work
-   * starts. Once callbacks and running work have ended, the next candidate is notified. Resolves then; inside the work
-   * or a callback of the term, it does not wait for them. A release that fails is reported to the observers, and never
-   * thrown.
+   * starts. Once callbacks and running work have ended, the next candidate is notified, and the promise resolves.
+   * Inside the work or a callback of the term, it does not wait for them. Never throws: a failed release is reported to
+   * observers.
    */
   resign(): Promise<void>;
 }

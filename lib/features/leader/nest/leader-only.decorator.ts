@@ -14,7 +14,7 @@ import {
 import { addLeaderOnlyMethod, sharedLeadership } from './leaderships.js';
 
 /**
- * Decorates an async method that may return `undefined`. TypeScript refuses a method that is not async, or whose return
+ * Decorates an async method that may return `undefined`. TypeScript rejects a method that is not async, or whose return
  * type does not include `undefined`.
  */
 export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
@@ -25,12 +25,12 @@ export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
  *
  * - `@Interval(1_000)` above `@LeaderOnly('mailer')` above `async sendMails(): Promise<void> {}`
  *
- * The method's own errors pass through untouched. The term is `locks.current('leader:mailer')`.
+ * Errors that the method throws are passed on unchanged. The term is `locks.current('leader:mailer')`.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if
  *   two methods with the same name have a different `leaseMs`
  * @throws LeaseLostError if the term is lost before the method has ended (see `onLost`)
- * @throws LockModuleMissingError when Nest did not create the object
+ * @throws LockModuleMissingError if Nest did not create the object
  */
 export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodDecorator {
   return (target: object, propertyKey: string | symbol, descriptor: PropertyDescriptor) => {
@@ -63,7 +63,7 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
   };
 }
 
-/** Options of `@LeaderOnly` in place of a name. */
+/** Options of `@LeaderOnly`, instead of just a name. */
 export interface LeaderOnlyOptions {
   /**
    * The leadership to campaign for. All methods with the same name run on the same instance. Its lock is

@@ -19,7 +19,7 @@ export interface OnceOptions<T = unknown> extends Pick<
   'waitMs' | 'leaseMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'onLost' | 'signal' | 'group' | 'label' | 'warnAfterMs'
 > {
   /**
-   * The time for which calls get this result, from the end of the work. Redis keeps it, and no process does.
+   * Time for which calls get the stored result, from the end of the work. It is only stored in Redis.
    *
    * @allowed 1 ms to 365 days
    */
@@ -33,22 +33,22 @@ export interface OnceOptions<T = unknown> extends Pick<
    */
   waitMs?: number;
   /**
-   * The maximum size of a stored result, as text. A larger one is returned to its caller and to the calls that wait in
-   * the same process, is not kept, and is logged once.
+   * The maximum size of a stored result, as text. A larger one is returned to its caller and to waiting calls in the
+   * same process, but not stored, which is logged once.
    *
    * @allowed 1 to 16777216 bytes
    * @default 65536
    */
   maxBytes?: number;
   /**
-   * Makes the result a text to keep. Pass `parse` with it. It isn't called for `undefined`.
+   * Converts the result to the text that is stored. Set `parse` too. Not called for `undefined`.
    *
    * @allowed a function that returns a string
    * @default `JSON.stringify`
    */
   serialize?: (result: T) => string;
   /**
-   * Makes the text a result again, for each call. A text for which it throws counts as no result.
+   * Converts the stored text back to the result, for each call. If it throws, the work runs again.
    *
    * @allowed a function
    * @default `JSON.parse`

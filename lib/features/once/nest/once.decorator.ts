@@ -27,12 +27,12 @@ import { checkFormat, ONCE_OPTIONS, type OnceOptions } from '../core/once-option
 
 const DECORATOR = '@Once';
 
-/** What `@Once` takes. `A` is what the key function is called with, and `R` what `parse` returns. */
+/** The options of `@Once`. `A`: the parameters of the key function. `R`: the result of `parse`. */
 export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = never>
   extends Omit<OnceOptions<R>, 'signal' | 'label'>, Pick<CallOptions<A>, 'label'> {
   /**
-   * The key of the result, or a function that returns it. It gets the method's arguments, with the object as `this`.
-   * Everything that the result depends on has to be in it. The tag ``key`report:${id}` `` rejects a missing id.
+   * The key of the result, or a function that returns it. It gets the method's arguments, with the object as `this`. The
+   * key must contain everything that the result depends on. The tag ``key`report:${id}` `` rejects a missing id.
    *
    * @allowed a name, or a function that returns one
    */
@@ -59,17 +59,17 @@ type AnyOptions = OnceDecoratorOptions<[], unknown>;
  * **Not exactly-once: the method may run again after a crash**, or if its result has expired, was evicted by Redis or
  * lost in a failover.
  *
- * Runs the method once in the fleet, and returns its result to every call with this key until `resultTtlMs` has passed.
- * Calls that come while it runs wait for it. A later call costs one `GET`. See `locks.once()`.
+ * Runs the method once across all instances, and returns its result to every call with this key until `resultTtlMs` has
+ * passed. Calls that arrive while it runs wait for it. A later call costs one `GET`. See `locks.once()`.
  *
  * - ``@Once({ key: (id: string) => key`report:${id}`, resultTtlMs: 60_000 })``
  *
  * The result is stored as JSON, and every call gets the parsed JSON: a `Date` is a string. If the method throws,
- * nothing is stored, and its error passes through untouched. Inside of the method, the lease is `locks.current()`.
+ * nothing is stored, and the error is passed on unchanged. Inside the method, `locks.current()` is the lease.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, on a
  *   quorum; when the method is called, if the key function throws or does not return one valid name
- * @throws LockModuleMissingError when Nest did not create the object
+ * @throws LockModuleMissingError if Nest did not create the object
  * @throws the other errors of `locks.once()`
  */
 export function Once<A extends readonly unknown[] = [], R = never>(

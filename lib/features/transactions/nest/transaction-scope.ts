@@ -14,8 +14,8 @@ export interface TransactionalAdapterLike {
 }
 
 /**
- * The module option `transactions` for every library whose transaction is a function that resolves after the commit:
- * a lock that is acquired inside of it is released when it has settled, by a commit or a rollback.
+ * The module option `transactions` for every library whose transaction is a function that resolves after the commit: a
+ * lock that is acquired inside it is released after the commit or the rollback.
  *
  * ```ts
  * export const transactions = new TransactionScope();
@@ -28,10 +28,10 @@ export class TransactionScope implements TransactionHooks {
   readonly #storage = new AsyncLocalStorage<ScopedTransaction>();
 
   /**
-   * Calls a function that opens a transaction, and resolves after its end. Inside of another `run`, the leases last
-   * until the end of the outer one.
+   * Calls a function that opens a transaction and resolves after its end. Inside another `run`, the leases last until
+   * the end of the outer one.
    *
-   * @returns what the function returns; it has released the leases before
+   * @returns the result of the function, once the leases are released
    */
   async run<T>(transaction: () => PromiseLike<T>): Promise<T> {
     checkFunction('transaction', transaction);
@@ -42,7 +42,7 @@ export class TransactionScope implements TransactionHooks {
    * Makes an adapter of `@nestjs-cls/transactional` pass its transactions to this scope. It changes the adapter.
    *
    * @returns the adapter
-   * @throws InvalidLockOptionsError if it is no such adapter
+   * @throws InvalidLockOptionsError if it is not such an adapter
    */
   follow<A extends TransactionalAdapterLike>(adapter: A): A {
     const optionsFactory = (adapter as Partial<TransactionalAdapterLike> | null)?.optionsFactory;

@@ -36,7 +36,7 @@ export const TYPEORM_TRANSACTIONAL_OPTIONS = new OptionTable({
 } satisfies OptionsOf<TypeormTransactionalOptions>);
 
 /**
- * The module option `transactions` for `typeorm-transactional`: a lock that is acquired inside of its transaction is
+ * The module option `transactions` for `typeorm-transactional`: a lock that is acquired inside its transaction is
  * released after the commit or the rollback.
  *
  * ```ts

@@ -66,7 +66,7 @@ export interface GroupContention {
   readonly hold: Durations;
 }
 
-/** Which groups of calls of this process wait for which. Frozen, and JSON has all of it. */
+/** The groups of calls in this process, and which waits for which. Frozen, and can be serialized as JSON. */
 export interface Contention {
   /** The name of the lock service. */
   readonly service: string;
@@ -74,10 +74,10 @@ export interface Contention {
   readonly instanceId: string;
   /** When counting began, by the clock of this machine, in epoch milliseconds. */
   readonly since: number;
-  /** For how long that is, in milliseconds. */
+  /** The time since then, in milliseconds. */
   readonly forMs: number;
   /** The groups, the longest waits first. */
   readonly groups: readonly GroupContention[];
-  /** Which group has waited for which, the longest waits first. */
+  /** The pairs of groups of which one waited for the other, the longest waits first. */
   readonly blockers: readonly Blocker[];
 }

@@ -36,7 +36,7 @@ const LOCK_CAUSES = [
 ] as const;
 export type LockCause = (typeof LOCK_CAUSES)[number];
 
-/** The result of `locks.explain()`: frozen, and completely in JSON. */
+/** The result of `locks.explain()`. Frozen, and can be serialized as JSON. */
 export class LockExplanation {
   /** All sentences in one text. */
   readonly text: string;

@@ -68,8 +68,10 @@ export interface SeenJob {
 /** So many runs of each job are looked at. */
 export const SEEN_RUNS = 14;
 
-/** The result of `locks.fleet()`: the report of each instance. It has no secrets, and is completely in JSON. */
+/**
+ * The result of `locks.fleet()`: the report of each instance. It contains no secrets, and can be serialized as JSON.
+ */
 export interface LockFleet extends FleetReport {
-  /** What is wrong, the worst first: what `status`, `doctor` and the console show. */
+  /** The problems, the worst first, as `status`, `doctor` and the console show them. */
   readonly findings: readonly Finding[];
 }

@@ -37,8 +37,8 @@ export interface LeadershipHealth {
 /** The result of `locks.health()`. It has no addresses, no names of resources and no credentials. */
 export interface LockHealth {
   /**
-   * `up`: a lock could be taken now. `degraded`: so too, but `problems` is not empty. `down`: no lock, or not every
-   * lock, could be taken now.
+   * `up`: locks can be acquired. `degraded`: the same, but `problems` is not empty. `down`: some or all locks cannot be
+   * acquired.
    */
   readonly status: 'up' | 'degraded' | 'down';
   readonly topology: LockTopology;
@@ -47,7 +47,7 @@ export interface LockHealth {
    * servers have answered.
    */
   readonly roundTripMs: number | null;
-  /** The number of servers, of needed ones, and of the ones that are up. */
+  /** The numbers of all servers, of required ones, and of servers that are up. */
   readonly servers: { readonly total: number; readonly needed: number; readonly up: number };
   /** The problems. Empty when `status` is `up`. */
   readonly problems: readonly HealthProblem[];
@@ -55,9 +55,9 @@ export interface LockHealth {
   readonly held: number;
   /** The number of calls of this process that wait for a lock, without candidates for a leadership. */
   readonly waiting: number;
-  /** The wait of the oldest of those calls so far, in milliseconds; 0 if none waits. */
+  /** The time that the oldest of these calls has waited, in milliseconds; 0 if none waits. */
   readonly oldestWaitMs: number;
-  /** Milliseconds since a renewal failed last; `null` if none has failed. */
+  /** Milliseconds since the last failed renewal; `null` if none has failed. */
   readonly lastRenewalFailureMs: number | null;
   /** The leaderships that this process campaigns for. */
   readonly leaderships: readonly LeadershipHealth[];

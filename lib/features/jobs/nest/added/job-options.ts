@@ -53,7 +53,7 @@ export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'servi
   at?: never;
 }
 
-/** A job that runs once in an interval, for `SingletonJobs.add`. It is like `@SingletonInterval`. */
+/** A job that runs once per interval, for `SingletonJobs.add`. It is like `@SingletonInterval`. */
 interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;

@@ -54,8 +54,8 @@ interface JobsDeps {
 }
 
 /**
- * The singleton jobs of this application: the ones decorated with `@SingletonCron`, `@SingletonInterval` or
- * `@SingletonTimeout`, and the ones added while it runs. One for each lock service.
+ * The singleton jobs of this application: methods with `@SingletonCron`, `@SingletonInterval` or `@SingletonTimeout`,
+ * and jobs added while it runs. Each lock service has its own `SingletonJobs`.
  *
  * ```ts
  * constructor(private readonly jobs: SingletonJobs) {}
@@ -87,8 +87,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   /**
    * Adds a job while the application runs. It is like a decorated one: each tick runs on one of the instances that have
-   * added it. It is in the `SchedulerRegistry` of `@nestjs/schedule` under its name, so that its methods see it. An
-   * error of the work is logged, like an error of a decorated job. A job with `at` is removed after its run.
+   * added it. The `SchedulerRegistry` of `@nestjs/schedule` lists it under its name. Errors of the work are logged, as
+   * for a decorated job. A job with `at` is removed after its run.
    *
    * @param work is called with its run
    * @throws InvalidLockOptionsError when an option is invalid, a job has this name already, the application has not
@@ -115,8 +115,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Removes a job that {@link add} has added on this instance: it fires no more. A run continues to its end, and so
-   * does a tick that has fired.
+   * Removes a job that {@link add} has added on this instance, so that it no longer fires. A run in progress continues,
+   * and so does a tick that has fired.
    *
    * @throws JobNotFoundError when there is no such job on this instance
    * @throws InvalidLockOptionsError when a decorator declares the job
@@ -128,8 +128,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Gives a cron job another schedule on this instance, from its next tick on. Do so on every instance: each fires by
-   * its own. A decorated job needs a `name` for it. A run continues to its end.
+   * Gives a cron job another schedule on this instance, from its next tick on. Call it on every instance, because each
+   * follows its own schedule. A decorated job needs a `name`. A run in progress continues.
    *
    * @param cron a cron expression, in the time zone that the job has, or a date. A job with `at` takes dates only
    * @throws JobNotFoundError when there is no such job on this instance: one with `at` is gone if another instance
@@ -161,10 +161,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   /**
    * Runs a job now, on this instance, under the lock of the job. It takes no tick of the schedule. The run has `manual:
    * true`. If an earlier run has not ended, on any instance, `overlap` of the job decides: with `'wait'` it runs after
-   * that one, else it is refused. A pause does not stop it, and no instance runs it again after a crash.
+   * that one, otherwise it is rejected. A pause does not stop it, and no instance reruns it after a crash.
    *
    * @returns what the job returned
-   * @throws LockBusyError when it is refused because an earlier run has not ended
+   * @throws LockBusyError if it is rejected because an earlier run has not ended
    * @throws JobNotFoundError when this instance has no such job; `instances` names the ones that have it
    * @throws LockUnavailableError when Redis does not answer within `waitMs` of the job
    * @throws LockShutdownError when the application shuts down
@@ -195,7 +195,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   /**
    * Returns all jobs with the `keyPrefix` of this lock service, by name: the jobs of this application, and the ones of
    * other applications that Redis knows. A job of `runSingleton` is not listed until it is paused, because no instance
-   * registers it. The other methods know it by its name.
+   * registers it. The other methods accept its name.
    *
    * @throws LockUnavailableError when Redis cannot be reached; on a quorum, which keeps no records of jobs
    * @throws InvalidLockOptionsError when the application has not started yet, as all methods of this class
@@ -206,7 +206,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Returns what the fleet knows of a job.
+   * Returns the state of a job across all instances.
    *
    * @throws JobNotFoundError when there is no such job
    * @throws LockUnavailableError as {@link list} does
@@ -229,9 +229,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Stops a job for the whole fleet: no instance runs its ticks until {@link resume}, or until `until`. A run continues
-   * to its end, and {@link runNow} still runs it. A tick that is due during the pause is skipped with the reason
-   * `paused`; it is not missed. A new pause replaces the earlier one.
+   * Stops a job for the whole fleet: no instance runs its ticks until {@link resume}, or until `until`. A run in
+   * progress continues, and {@link runNow} still works. A tick that is due during the pause is skipped with the reason
+   * `paused`, and does not count as missed. A new pause replaces the earlier one.
    *
    * @returns the replaced pause, if there was one
    * @throws JobNotFoundError when there is no such job

@@ -32,7 +32,7 @@ export class RedisLockService {
     // JavaScript, and a provider of the class itself, may call it with anything.
     if (typeof (parts as { client?: Partial<LockClient> } | undefined)?.client?.using !== 'function') {
       throw new LockModuleMissingError(
-        'RedisLockService is not made by new, and not listed as a provider: RedisLockModule makes it. Import ' +
+        'RedisLockService cannot be created with new or listed as a provider: RedisLockModule creates it. Import ' +
           'RedisLockModule.forRoot({ connection: ... }) in the root module, and inject the service. In a unit test, use ' +
           'passThroughLocks() of nestjs-redis-lock/testing.',
         '',

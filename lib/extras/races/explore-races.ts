@@ -60,5 +60,5 @@ function messageOf({ reason, steps, switches, seed }: FoundRace, schedules: numb
       ? 'It fails though each actor runs until it waits or ends, so no order is to blame.'
       : `It takes ${switches} ${switches === 1 ? 'switch' : 'switches'} between actors.`;
   const found = `Found in ${schedules} ${schedules === 1 ? 'schedule' : 'schedules'}.`;
-  return `${reason}\n${story}\n${order} ${found} To run it again: seed: '${seed}'`;
+  return `${reason}\n${story}\n${order} ${found} To replay it: seed: '${seed}'`;
 }

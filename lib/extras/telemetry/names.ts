@@ -102,7 +102,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.BlockedTime]: {
     kind: 'counter',
     unit: 's',
-    description: 'How long calls of a group waited for holders of another group, or their own, in all.',
+    description: 'Total time that calls of a group waited for holders of another group, or of their own.',
     attributes: [Service, Group, HolderGroup],
   },
   [LockMetric.Waiting]: {
@@ -158,7 +158,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.Leaked]: {
     kind: 'counter',
     unit: '{lease}',
-    description: 'Leases that were not released, and that nothing refers to any more.',
+    description: 'Leases that were not released, and that nothing references any longer.',
     attributes: OF_LOCK,
   },
   [LockMetric.EventLoopBlocked]: {
@@ -171,7 +171,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     kind: 'counter',
     unit: '{call}',
     description:
-      'Calls of once() that returned a result: one that did the work, that found it kept, or that waited for another call.',
+      'Calls of once() that returned a result: one that did the work, that found it stored, or that waited for another call.',
     attributes: [Service, Group, Outcome],
     values: { [Outcome]: ['run', 'hit', 'wait'] },
   },

@@ -24,7 +24,7 @@ export function troubleOf({ lock: { waits, oldestWaitMs }, lease }: ListedLease)
 /** The label of a holder in words. */
 export function labelText({ label, isKept, isHandedOn }: Pick<Holder, 'label' | 'isKept' | 'isHandedOn'>): string {
   if (isKept) return 'released, kept by minHoldMs';
-  if (isHandedOn) return 'handed on inside that process';
+  if (isHandedOn) return 'passed on inside that process';
   if (!label) return '';
   const { group, traceparent: _, ...others } = label;
   const texts = Object.entries(others).map(([name, value]) => `${name} ${JSON.stringify(value)}`);

@@ -95,7 +95,7 @@ function conclusionOf(before: Holder | undefined, holder: Holder, life: Instance
     dueMs > -SLACK_MS
       ? `the next renewal is due in ${longDuration(Math.max(0, dueMs))}`
       : `a renewal is ${longDuration(-dueMs)} late, unless the lease is fixed`;
-  return `it is not known if the holder is alive: ${next}. Free in ${left}.`;
+  return `it is unclear whether the holder is alive: ${next}. Free in ${left}.`;
 }
 
 function workIn({ instances }: FleetReport, instanceId: string, resource: string): string | undefined {

@@ -68,8 +68,8 @@ export function aged(seen: Holders, ageMs: number): Holders {
 
 /** Returns the remark that follows a holder's name in a message. */
 export function describeRemark({ isKept, isHandedOn, label }: Holder): string {
-  if (isKept) return ' (released; its minHoldMs is not over)';
-  return isHandedOn ? ' (handed on inside that process)' : describeLabel(label);
+  if (isKept) return ' (released; its minHoldMs has not ended)';
+  return isHandedOn ? ' (passed on inside that process)' : describeLabel(label);
 }
 
 /**

@@ -22,7 +22,7 @@ export type LeaseLossReason =
 const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
   expired: 'it was a fixed lease and has expired. Raise leaseMs, or leave the watchdog on',
   takenOver:
-    'Redis no longer has it: it was ended by forceRelease(), deleted, evicted, or lost with the data of a restart or fail-over',
+    'Redis no longer has it: it was ended by forceRelease(), deleted, evicted, or lost in a restart or a failover',
   notRenewed:
     'no renewal was confirmed before its deadline. Redis did not answer, or the event loop was blocked for longer than leaseMs',
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
@@ -32,7 +32,7 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
 
 /** For a leaked lease that the module no longer renews. */
 export const LEAKED =
-  "it was not released and no code refers to it any longer, so it was no longer renewed (onLeak: 'expire'). " +
+  "it was not released and no code references it any longer, so it was no longer renewed (onLeak: 'expire'). " +
   'Release it in a finally, or use using()';
 
 /** Facts about a lease that was not renewed in time. Times in milliseconds. */
@@ -137,9 +137,9 @@ export class LockReentryError extends LockError {
   /** @internal */
   static upgrade(resource: string): LockReentryError {
     return new LockReentryError(
-      `This async context holds ${quoteResource(resource)} to read, and cannot become the writer while it reads: two readers ` +
-        `that tried would wait for each other forever. Take mode: 'write' from the start and downgrade() it when you only ` +
-        `read on, or release the read lock first and look again at what you read.`,
+      `This async context holds ${quoteResource(resource)} for reading, and cannot write while it reads: two readers ` +
+        `that tried would wait for each other forever. Use mode: 'write' from the start and downgrade() it once you ` +
+        'only read, or release the read lock first and look again at what you read.',
       resource,
     );
   }
@@ -158,8 +158,8 @@ export class LockReentryError extends LockError {
   static keptByTransaction(resource: string, wanted?: string): LockReentryError {
     return new LockReentryError(
       `The database transaction of this call holds ${quoteResource(resource)} until it ends, so this call ` +
-        `${wanted === undefined ? '' : `(mode ${wanted}) `}would wait for itself. Lock it by one call after another, in the ` +
-        `same mode, by using() or a decorator. Or lock it outside of the transaction.`,
+        `${wanted === undefined ? '' : `(mode ${wanted}) `}would wait for itself. Lock it in one call after ` +
+        'another, in the same mode, with using() or a decorator. Or lock it outside of the transaction.',
       resource,
     );
   }

@@ -370,7 +370,7 @@ export function checkMinHold({
   }
   if (!watchdog && minHoldMs > leaseMs) {
     throw new InvalidLockOptionsError(
-      `minHoldMs must be at most leaseMs (${leaseMs}) where watchdog is false, not ${minHoldMs}: a fixed lease ends ` +
+      `minHoldMs must be at most leaseMs (${leaseMs}) with watchdog: false, not ${minHoldMs}: a fixed lease ends ` +
         'after leaseMs. Raise leaseMs, or lower minHoldMs.',
       'minHoldMs',
     );
@@ -406,9 +406,10 @@ export function checkNewestFirst(
   const reasons = [
     mode !== 'exclusive' && `in mode ${mode} several calls may use the resource at once. Use mode 'exclusive'`,
     names > 1 && SEVERAL_HOLDERS,
-    retry !== undefined && 'a call that polls has no place in the queue that says if it is newer. Leave retry out',
-    waitMs === 0 && 'a call that does not wait has no place in the queue that says if it is newer. Set waitMs',
-    minHoldMs > 0 && 'the resource would stay taken after the work has ended. Leave minHoldMs out',
+    retry !== undefined &&
+      'a call that polls has no place in the queue, so it cannot be the newest call. Leave retry out',
+    waitMs === 0 && 'a call that does not wait has no place in the queue, so it cannot be the newest call. Set waitMs',
+    minHoldMs > 0 && 'the resource would stay held after the work has ended. Leave minHoldMs out',
   ];
   const why = reasons.find((reason) => reason !== false);
   if (why !== undefined) throw notNewestFirst({ cancels: onBusy === 'cancelHolder' }, why);

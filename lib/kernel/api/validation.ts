@@ -71,7 +71,7 @@ export function checkIsObject(where: string, options: unknown): asserts options 
   // A string in the place of options may be a connection URL with its password.
   const given = typeof options === 'string' ? 'a string' : describeValue(options);
   const isTime = typeof options === 'number' && where === 'lock options';
-  const advice = isTime ? ` Say which time it is: { waitMs: ${options} } or { leaseMs: ${options} }.` : '';
+  const advice = isTime ? ` Name the option: { waitMs: ${options} } or { leaseMs: ${options} }.` : '';
   throw new InvalidLockOptionsError(`${where} must be an object, not ${given}.${advice}`, where);
 }
 

@@ -15,10 +15,10 @@ export function checkWork<W extends (...args: never[]) => unknown>(work: W | und
 const ADVICE = {
   'an Observable': 'It runs when something subscribes to it. Return its value instead: await lastValueFrom(observable)',
   'a generator':
-    'Its code runs while it is read. Lock inside of the generator, with using(), or return all values at once',
-  'an async iterator': 'Its code runs while it is read. Read it to its end in the work, and return the values',
+    'Its code runs as it is consumed. Lock inside the generator, with using(), or return all values at once',
+  'an async iterator': 'Its code runs as it is consumed. Read it to its end in the work, and return the values',
   'a stream':
-    'It is read or written later. Wait for its end in the work, with finished() or pipeline() of node:stream/promises',
+    'It is consumed later. Wait for its end in the work, with finished() or pipeline() of node:stream/promises',
 } as const;
 
 type UnfinishedWork = keyof typeof ADVICE;

@@ -214,7 +214,7 @@ export class SingleLease extends BaseLease implements EnteredLease {
     const { storeLease } = this.hold;
     if (!storeLease.retention()) return;
     throw new InvalidLockOptionsError(
-      `This lease keeps all its permits until its minHoldMs (${storeLease.minHoldMs}) is over. Call releasePermits ` +
+      `This lease keeps all its permits until its minHoldMs (${storeLease.minHoldMs}) has ended. Call releasePermits ` +
         'later, or acquire the permits in two leases.',
       'minHoldMs',
     );

@@ -189,7 +189,7 @@ function partsOf(lease: AnyLease): readonly SingleLease[] {
 
 function noTransaction(transaction: unknown): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `transactions.current() must return an object that stands for the open transaction, or undefined, ` +
+    `transactions.current() must return an object that identifies the open transaction, or undefined, ` +
       `not ${describeValue(transaction)}.`,
     'transactions',
   );

@@ -32,7 +32,7 @@ export function wrapMethod(
   }
   if (!keepsGenerators && Object.prototype.toString.call(original).endsWith('GeneratorFunction]')) {
     throw new InvalidLockOptionsError(
-      `${where} is a generator, whose code runs while it is read: after this decorator has done its part. ` +
+      `${where} is a generator, whose code runs as it is consumed, after the lock is released. ` +
         'Lock inside of the generator, with using(), or return all values at once. ' +
         'A handler whose values Nest sends needs @LockHandler.',
       'decorator',
@@ -123,7 +123,7 @@ export function declareLockService(
         ? `${where} was called without its object: call it as a method, or bind it. `
         : `${where} was called on an object that has no lock service. `) +
         `Nest injects the lock service after the constructor has run. Let Nest create the object, as a provider or ` +
-        `controller of a module and not by new or in a useFactory, and call the method later. In a test, use ` +
+        `controller of a module not with new or in a useFactory, and call the method later. In a test, use ` +
         `Test.createTestingModule with RedisLockModule.forRoot({ connection: 'memory:' }). To test an object made by ` +
         `new, call bindLocks(object, passThroughLocks()) of nestjs-redis-lock/testing.`,
       '',
@@ -222,7 +222,7 @@ export async function runMethod(self: object, job: MethodOfJob, run: object, met
     const result = await runningMethods.run(running, method);
     if (running.skippedBy === undefined) return result;
     throw new InvalidLockOptionsError(
-      `${job.where} did not run for this tick: ${running.skippedBy}, which stands below @${job.decorator}, has returned ` +
+      `${job.where} did not run for this tick: ${running.skippedBy}, which is below @${job.decorator}, has returned ` +
         `without it. Write it above @${job.decorator}, also above the decorators between them. Then such a call claims ` +
         'no tick.',
       'decorator',

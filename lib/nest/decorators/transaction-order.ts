@@ -67,7 +67,7 @@ export function refusalOfFirstCall(
  */
 function wrongOrder({ where, decorator }: LockedMethod, library: string, hasHooks = false): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `${where}: @Transactional() of ${library} stands above ${decorator}, so the transaction is around the lock. The ` +
+    `${where}: @Transactional() of ${library} is above ${decorator}, so the transaction is around the lock. The ` +
       `lock would be released before the commit, and the next holder would read old rows. Write ${decorator}() above ` +
       `@Transactional(). ${waysOut(library, hasHooks)}`,
     'decorator',

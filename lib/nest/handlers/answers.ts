@@ -73,7 +73,7 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
   if (hasNotBegun || INTERRUPTIONS.some((kind) => exception instanceof kind)) {
     const message =
       exception instanceof LeaseLostError
-        ? 'This was interrupted, and may have been done all the same. Check before you try again.'
+        ? 'This was interrupted, but may have been completed. Check before you try again.'
         : 'This cannot be done safely right now. Try again later.';
     return {
       status: HttpStatus.SERVICE_UNAVAILABLE,

@@ -191,7 +191,7 @@ export class LockEventLog {
     this.#lines.add(
       reason === 'notRenewed' ? NOT_RENEWED : `lost: ${reason}`,
       resource,
-      `${error.message} Its signal has aborted.${isJob ? ' The next run may begin beside this one.' : ''} ` +
+      `${error.message} Its signal has aborted.${isJob ? ' The next run may start while this one is still running.' : ''} ` +
         see('a-lease-is-lost'),
       (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} lost (${reason}): ${names}.`,
     );
@@ -283,7 +283,7 @@ function describeCommand({ job, command, by, reason, until }: LockEventOf<'jobCo
 
 function describeOperator(by: string | undefined, reason: string | undefined): string {
   return (
-    (by === undefined ? '' : `Asked for by ${quote(by)}. `) + (reason === undefined ? '' : `Reason: ${quote(reason)}. `)
+    (by === undefined ? '' : `Requested by ${quote(by)}. `) + (reason === undefined ? '' : `Reason: ${quote(reason)}. `)
   );
 }
 

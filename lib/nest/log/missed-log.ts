@@ -1,7 +1,7 @@
 import { quoteResource } from '../../kernel/api/errors.js';
 import type { LockEventOf } from '../../kernel/events/events.js';
 import type { Clock, Timer } from '../../kernel/util/clock.js';
-import { count as counted, countWas } from '../../kernel/util/plurals.js';
+import { count as counted } from '../../kernel/util/plurals.js';
 import { quote } from '../../kernel/util/quoted.js';
 import { see } from './logger-of.js';
 
@@ -80,9 +80,9 @@ function describeOne({ job, count, first, last, ticks, catchUp, afterStop }: Mis
   const times = count > MAX_TIMES ? nameTimes([first, last], ' to ') : nameTimes(ticks, ', ');
   const isOne = count === 1;
   const notRun = isOne ? 'It will not be caught up.' : 'They will not be caught up.';
-  const next = catchUp ? `One run for ${isOne ? 'it' : 'all of them'} follows.` : notRun;
+  const next = catchUp ? 'One catch-up run follows.' : notRun;
   return (
-    `${countWas(count, 'tick')} missed of job ${quoteResource(job)}: ${times} UTC. ` +
+    `${counted(count, 'tick')} of job ${quoteResource(job)} ${isOne ? 'was' : 'were'} missed: ${times} UTC. ` +
     `${whyNotClaimed(isOne ? 'it' : 'them', afterStop)} ${next}`
   );
 }
@@ -99,9 +99,9 @@ function describeSeveral(missed: readonly Missed[]): string {
   const next =
     caughtUp === 0
       ? 'They will not be caught up.'
-      : `One run follows for ${caughtUp === jobs.length ? 'each job' : `${caughtUp} of the jobs`}.`;
+      : `One catch-up run follows for ${caughtUp === jobs.length ? 'each job' : `${caughtUp} of the jobs`}.`;
   return (
-    `${countWas(total, 'tick')} missed of ${counted(jobs.length, 'job')}: ${named.join(', ')}${more}, ` +
+    `${counted(total, 'tick')} of ${counted(jobs.length, 'job')} were missed: ${named.join(', ')}${more}, ` +
     `${nameTimes(first === last ? [first] : [first, last], ' to ')} UTC. ` +
     `${whyNotClaimed(
       'them',

@@ -78,8 +78,8 @@ export class StartLog {
     }
     if (helpful.length > 0) {
       this.#logger.warn(
-        `${user} lacks optional permissions: ${helpful.join(' ')}. Waiters may learn of a free lock ` +
-          `up to a second late, or never while other instances want it too, and errors may not name the holders. ` +
+        `${user} lacks optional permissions: ${helpful.join(' ')}. Waiters may notice a free lock up to a second ` +
+          'late, or never while other instances want it too, and errors may not name the holders. ' +
           ACL_PAGE,
       );
     }
@@ -155,7 +155,7 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
     if (process.listenerCount('SIGTERM') > 0) return;
     logger.log(
       `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ` +
-        `taken for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
+        `locked for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
         (isServer() ? '' : 'When its work is done, call app.close(): connections to Redis keep the process alive. ') +
         `See docs/guide/getting-started.md#development.`,
     );

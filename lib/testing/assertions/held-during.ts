@@ -51,7 +51,7 @@ export async function expectHeldDuring<T>(
     throw failed(
       expectHeldDuring,
       `The application held ${quote(name)} already before the work began${site ? `, acquired at ${site}` : ''}. ` +
-        'Release it first: otherwise nothing is known of the lock of the work.',
+        'Release it first: otherwise the lock of the work cannot be checked.',
       { actual: 'held before', expected: 'acquired by the work' },
     );
   }
@@ -75,7 +75,7 @@ export async function expectHeldDuring<T>(
     if (problem === undefined) return result;
     throw failed(expectHeldDuring, `${quote(name)} was not held during the work: ${problem}.`, {
       actual: problem,
-      expected: `held${mode ? ` in mode ${mode}` : ''} from the begin to the end of the work`,
+      expected: `held${mode ? ` in mode ${mode}` : ''} from the start to the end of the work`,
       story,
     });
   } finally {

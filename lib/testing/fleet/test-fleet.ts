@@ -180,7 +180,7 @@ export class TestFleet implements Surroundings {
     const what = [...commands, ...releases].join(', ') || 'commands that follow one another without a pause';
     return new TestKitError(
       'notIdle',
-      `idle() waited ${IDLE_WITHIN_S} s, and this is still under way: ${what}. A wait for time needs clock: 'manual' and ` +
+      `idle() waited ${IDLE_WITHIN_S} s, and this is still pending: ${what}. A wait for time needs clock: 'manual' and ` +
         'advance(ms). Work that never ends has to be stopped first.',
     );
   }
@@ -273,7 +273,7 @@ export class FleetPlace implements TestPlace {
     this.fleet.watch(this.instance, client);
     if (this.throwsOnLockOrder) {
       client.deps.lockOrder.onCycle = (edges) => {
-        throw new TestKitError('lockOrder', `${describeOrders(edges)} This is an error by throwOnLockOrder.`);
+        throw new TestKitError('lockOrder', `${describeOrders(edges)} It is an error because of throwOnLockOrder.`);
       };
     }
   }

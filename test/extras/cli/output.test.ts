@@ -441,9 +441,9 @@ describe('what the facts of a server mean', () => {
 
   it.each([
     ['', '0', '2 replicas, and nothing on disk'],
-    ['3600 1', '0', '2 replicas: a fail-over loses'],
-    ['', '1', '2 replicas: a fail-over loses'],
-    [undefined, '0', '2 replicas: a fail-over loses'],
+    ['3600 1', '0', '2 replicas: a failover loses'],
+    ['', '1', '2 replicas: a failover loses'],
+    [undefined, '0', '2 replicas: a failover loses'],
   ] as const)('replicas beside save %j and aof_enabled %s', (save, aof, message) => {
     const facts = { ...withInfo(['connected_slaves', '2'], ['aof_enabled', aof]), save };
     const finding = find(facts, 'replicas');

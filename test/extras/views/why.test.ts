@@ -61,12 +61,12 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'a lease that was never renewed, of a process without a subscription',
-    'it is not known if the holder is alive: a renewal is 4 min 10 s late, unless the lease is fixed. Free in 2 min 30 s.',
+    'it is unclear whether the holder is alive: a renewal is 4 min 10 s late, unless the lease is fixed. Free in 2 min 30 s.',
     [at(449_000, 151_000), at(450_000, 150_000), 'unsubscribed'],
   ],
   [
     'a process without a subscription, before a renewal is due',
-    'it is not known if the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
+    'it is unclear whether the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
     [at(8_000, 592_000), at(9_000, 591_000), 'unsubscribed'],
   ],
   [
@@ -86,12 +86,12 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'nothing but the leases, before a renewal is due',
-    'it is not known if the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
+    'it is unclear whether the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
     [at(8_000, 592_000), at(9_000, 591_000)],
   ],
   [
     'a renewal that is late',
-    'it is not known if the holder is alive: a renewal is 10 s late, unless the lease is fixed. Free in 6 min 30 s.',
+    'it is unclear whether the holder is alive: a renewal is 10 s late, unless the lease is fixed. Free in 6 min 30 s.',
     [at(209_000, 391_000), at(210_000, 390_000)],
   ],
   [
@@ -102,7 +102,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
 ])('%s: %s', (_, text, args) => expect(conclusion(...args)).toBe(`api-3:4711: ${text}`));
 
 it.each([
-  'It is not known yet if the holder is alive. If it is, it is slow: look at what it does.',
+  'It is not known yet whether the holder is alive. If it is, it is slow: look at what it does.',
   'The holder was alive 3 s ago. If it still is, it is slow: look at what it does.',
 ])('%s: no doubt is left if its process has answered', (sentence) => {
   const instance = fleetInstance('api-3:4711');

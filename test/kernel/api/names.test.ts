@@ -219,7 +219,7 @@ describe('a label in a message', () => {
     const { label: _, ...bare } = holder;
     expect(describeHolders({ holders: [holder], holderCount: 1 })).toBe('shop-3 (Orders.pay, request 7f3a) for 12 s');
     expect(describeHolders({ holders: [{ ...bare, isHandedOn: true }], holderCount: 1 })).toBe(
-      'shop-3 (handed on inside that process) for 12 s',
+      'shop-3 (passed on inside that process) for 12 s',
     );
     expect(describeHolders({ holders: [{ ...holder, isThisProcess: true }], holderCount: 1 })).toBe(
       'another call of this process (Orders.pay, request 7f3a) for 12 s',

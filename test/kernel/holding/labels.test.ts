@@ -65,7 +65,7 @@ describe('the label of a call', () => {
       const second = await waiting;
       expect(await shown()).toEqual([HANDED_ON]);
       const busy = await rejection<LockBusyError>(b.locks.acquire('stock', { waitMs: 0 }));
-      expect(busy.message).toContain('is held by a (handed on inside that process)');
+      expect(busy.message).toContain('is held by a (passed on inside that process)');
       await world.clock.advance(249);
       expect(verbs(a)).toEqual(['acquire', 'label']);
       await world.clock.advance(1);

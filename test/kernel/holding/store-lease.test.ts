@@ -371,7 +371,7 @@ describe('a lease with minHoldMs', () => {
     ],
     [
       { minHoldMs: 40_000, watchdog: false },
-      'minHoldMs must be at most leaseMs (15000) where watchdog is false, not 40000: a fixed lease ends after ' +
+      'minHoldMs must be at most leaseMs (15000) with watchdog: false, not 40000: a fixed lease ends after ' +
         'leaseMs. Raise leaseMs, or lower minHoldMs.',
     ],
   ])('is refused if it cannot be kept: %j', async (options, message) => {

@@ -170,7 +170,7 @@ describe('the input of a semaphore', () => {
   });
 
   it.each<[string, unknown, unknown, string, string]>([
-    ['no options', 'x', undefined, 'permits is missing: say how many permits semaphore("x") has in all.', 'permits'],
+    ['no options', 'x', undefined, 'permits is missing: pass how many permits semaphore("x") has in all.', 'permits'],
     ['no number', 'x', {}, 'permits is missing', 'permits'],
     ['zero', 'x', { permits: 0 }, 'permits must be an integer from 1 to 1000000 (permits), not 0.', 'permits'],
     ['a fraction', 'x', { permits: 1.5 }, 'not 1.5.', 'permits'],
@@ -552,7 +552,7 @@ describe('releasePermits', () => {
     await expect(lease.releasePermits(1)).rejects.toMatchObject({
       option: 'minHoldMs',
       message:
-        'This lease keeps all its permits until its minHoldMs (5000) is over. Call releasePermits later, ' +
+        'This lease keeps all its permits until its minHoldMs (5000) has ended. Call releasePermits later, ' +
         'or acquire the permits in two leases.',
     });
     expect(a.store.sent('lowerPermits')).toEqual([]);

@@ -112,7 +112,7 @@ describe('the log and the observers', () => {
         context: 'RedisLock',
         message:
           'The lease of "reports" is no longer held: Redis no longer has it: it was ended by forceRelease(), deleted, ' +
-          'evicted, or lost with the data of a restart or fail-over. Its signal has aborted. See docs/operations/logs.md#a-lease-is-lost.',
+          'evicted, or lost in a restart or a failover. Its signal has aborted. See docs/operations/logs.md#a-lease-is-lost.',
       },
     ]);
     await eventually(() => expect(events.map(({ type }) => type)).toEqual(['acquired', 'lost', 'releasedAfterLoss']));
@@ -341,7 +341,7 @@ describe('the hint at shutdown hooks', () => {
     await eventually(() =>
       expect(hints(log.at('log'))).toEqual([
         'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
-          'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). See docs/guide/getting-started.md#development.',
+          'locked for up to 5 s (leaseMs). Call app.enableShutdownHooks(). See docs/guide/getting-started.md#development.',
       ]),
     );
   });
@@ -354,7 +354,7 @@ describe('the hint at shutdown hooks', () => {
     await eventually(() =>
       expect(hints(log.at('log'))).toEqual([
         'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
-          'taken for up to 5 s (leaseMs). Call app.enableShutdownHooks(). When its work is done, call app.close(): ' +
+          'locked for up to 5 s (leaseMs). Call app.enableShutdownHooks(). When its work is done, call app.close(): ' +
           'connections to Redis keep the process alive. See docs/guide/getting-started.md#development.',
       ]),
     );

@@ -353,19 +353,19 @@ function hours(from: string, count: number): string[] {
 
 describe('the line on missed ticks', () => {
   it.each([
-    ['one', hours('2026-01-01T01:00:00Z', 1), '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC.'],
+    ['one', hours('2026-01-01T01:00:00Z', 1), '1 tick of job "nightly" was missed: 2026-01-01 01:00 UTC.'],
     [
       'some',
       hours('2026-01-01T01:00:00Z', 3),
-      '3 ticks were missed of job "nightly": 2026-01-01 01:00, 02:00, 03:00 UTC.',
+      '3 ticks of job "nightly" were missed: 2026-01-01 01:00, 02:00, 03:00 UTC.',
     ],
     [
       'some of two days',
       hours('2026-01-01T23:00:00Z', 2),
-      '2 ticks were missed of job "nightly": 2026-01-01 23:00, 2026-01-02 00:00 UTC.',
+      '2 ticks of job "nightly" were missed: 2026-01-01 23:00, 2026-01-02 00:00 UTC.',
     ],
-    ['some of a second', ['2026-01-01T01:00:05.000Z'], '1 tick was missed of job "nightly": 2026-01-01 01:00:05 UTC.'],
-    ['many', hours('2026-01-01T01:00:00Z', 9), '9 ticks were missed of job "nightly": 2026-01-01 01:00 to 09:00 UTC.'],
+    ['some of a second', ['2026-01-01T01:00:05.000Z'], '1 tick of job "nightly" was missed: 2026-01-01 01:00:05 UTC.'],
+    ['many', hours('2026-01-01T01:00:00Z', 9), '9 ticks of job "nightly" were missed: 2026-01-01 01:00 to 09:00 UTC.'],
   ])('names the times: %s', (_, times, begin) => {
     const end =
       times.length === 1
@@ -377,31 +377,35 @@ describe('the line on missed ticks', () => {
   it('names a job once whose ticks were reported one after another', () => {
     const events = [hours('2026-01-01T01:00:00Z', 1), hours('2026-01-01T02:00:00Z', 2)].map((times) => missed(times));
     expect(describeMissed(events)).toMatch(
-      /^3 ticks were missed of job "nightly": 2026-01-01 01:00, 02:00, 03:00 UTC\./,
+      /^3 ticks of job "nightly" were missed: 2026-01-01 01:00, 02:00, 03:00 UTC\./,
     );
   });
 
   it('says that the ticks were due while all instances were shut down', () => {
     expect(describeMissed([missed(hours('2026-01-01T01:00:00Z', 1), { afterStop: true })])).toBe(
-      '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC. All instances had been shut down, so none claimed it. ' +
+      '1 tick of job "nightly" was missed: 2026-01-01 01:00 UTC. All instances had been shut down, so none claimed it. ' +
         'It will not be caught up.',
     );
   });
 
   it.each<[string, (job: number) => object, string]>([
     ['no run', () => ({}), 'No instance claimed them. They will not be caught up.'],
-    ['runs of some', (job) => ({ catchUp: job > 4 }), 'No instance claimed them. One run follows for 3 of the jobs.'],
+    [
+      'runs of some',
+      (job) => ({ catchUp: job > 4 }),
+      'No instance claimed them. One catch-up run follows for 3 of the jobs.',
+    ],
     [
       'runs of all',
       () => ({ catchUp: true, afterStop: true }),
-      'All instances had been shut down, so none claimed them. One run follows for each job.',
+      'All instances had been shut down, so none claimed them. One catch-up run follows for each job.',
     ],
   ])('names some jobs and counts the others, those with the most ticks first, with %s', (_, changes, end) => {
     const events = [1, 2, 3, 4, 5, 6, 7].map((job) =>
       missed(hours('2026-01-01T01:00:00Z', job), { job: `job-${job}`, ...changes(job) }),
     );
     expect(describeMissed(events)).toBe(
-      '28 ticks were missed of 7 jobs: "job-7" (7), "job-6" (6), "job-5" (5), "job-4" (4), "job-3" (3) and 2 more jobs, ' +
+      '28 ticks of 7 jobs were missed: "job-7" (7), "job-6" (6), "job-5" (5), "job-4" (4), "job-3" (3) and 2 more jobs, ' +
         `2026-01-01 01:00 to 07:00 UTC. ${end}`,
     );
   });
@@ -427,7 +431,7 @@ describe('the log of missed ticks', () => {
     expect(lines).toEqual([]);
     await clock.advance(5_000);
     expect(lines).toEqual([
-      [expect.stringMatching(/^150 ticks were missed of 150 jobs: "job-0" \(1\), .* and 145 more jobs, /), true],
+      [expect.stringMatching(/^150 ticks of 150 jobs were missed: "job-0" \(1\), .* and 145 more jobs, /), true],
     ]);
     await clock.advance(600_000);
     for (let job = 0; job < 150; job++) {
@@ -440,7 +444,7 @@ describe('the log of missed ticks', () => {
     lines.splice(1);
     log.add(missed([], LATE));
     await clock.advance(5_000);
-    expect(lines.slice(1)).toEqual([[expect.stringMatching(/^1 tick was missed of job "nightly"/), true]]);
+    expect(lines.slice(1)).toEqual([[expect.stringMatching(/^1 tick of job "nightly" was missed/), true]]);
   });
 
   it.each<[string, boolean, object, boolean]>([
@@ -479,7 +483,7 @@ describe('the log of missed ticks', () => {
     const lines = written.mock.calls.map(([line]) => line as unknown);
     written.mockRestore();
     expect(lines).toEqual([
-      '1 tick was missed of job "nightly": 2026-01-01 01:00 UTC. No instance claimed it. It will not be caught up. ' +
+      '1 tick of job "nightly" was missed: 2026-01-01 01:00 UTC. No instance claimed it. It will not be caught up. ' +
         'See docs/operations/logs.md#ticks-are-missed.',
       expect.stringContaining('2026-01-01 02:00 UTC'),
     ]);

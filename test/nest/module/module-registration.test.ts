@@ -552,7 +552,7 @@ describe('the mistakes of the first day: each error says what to write', () => {
     const service = await locks();
     const error = await rejection((service.using as Loose)('a', 5_000, () => {}));
     expect(error.message).toBe(
-      'lock options must be an object, not 5000. Say which time it is: { waitMs: 5000 } or { leaseMs: 5000 }.',
+      'lock options must be an object, not 5000. Name the option: { waitMs: 5000 } or { leaseMs: 5000 }.',
     );
     expect((await rejection((service.acquire as Loose)('a', 5_000))).message).toBe(error.message);
     expect((await rejection((service.acquire as Loose)('a', { ttl: 1 }))).message).toBe(
@@ -564,7 +564,7 @@ describe('the mistakes of the first day: each error says what to write', () => {
     const error = thrown(() => new (RedisLockService as unknown as new (...args: unknown[]) => object)('redis://x'));
     expect(error).toBeInstanceOf(LockModuleMissingError);
     expect(error.message).toBe(
-      'RedisLockService is not made by new, and not listed as a provider: RedisLockModule makes it. Import ' +
+      'RedisLockService cannot be created with new or listed as a provider: RedisLockModule creates it. Import ' +
         'RedisLockModule.forRoot({ connection: ... }) in the root module, and inject the service. In a unit test, use ' +
         'passThroughLocks() of nestjs-redis-lock/testing.',
     );

@@ -89,7 +89,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     'Unable to resolve signature of property decorator when called as an expression.',
   ],
   [
-    'a service made by new',
+    'a service created with new',
     `import { RedisLockService as Service } from 'nestjs-redis-lock'; export const made = new Service('redis://redis');`,
     '',
     "Argument of type 'string' is not assignable to parameter of type 'ServiceParts'.",

@@ -313,7 +313,7 @@ describe('when a replica that lags is made the primary', () => {
   });
 });
 
-describe('when the primary restarts before a fail-over, and its replica copies that it is empty', () => {
+describe('when the primary restarts before a failover, and its replica copies that it is empty', () => {
   const start = useInstances(() => ({}));
 
   it.each([

@@ -346,7 +346,7 @@ describe('bindLocks', () => {
 
   const call = (shop: Shop, method: keyof Shop) => (shop[method] as (...args: unknown[]) => Promise<unknown>)('7');
 
-  it.each(METHODS)('runs %s of an object made by new', async (method, resource) => {
+  it.each(METHODS)('runs %s of an object created with new', async (method, resource) => {
     const locks = passThroughLocks();
     expect(await call(bindLocks(new Shop(locks), locks), method)).toBe(resource);
   });

@@ -30,7 +30,7 @@ export const job = defineCommand({
     history: flagOption(`Lists its newest runs, at most ${MAX_RUNS}, and the ticks that were missed.`),
     pause: orForever(
       durationOption(
-        'No instance runs its ticks for this long, or until somebody resumes. A run that has started continues.',
+        'Pauses its ticks on all instances, for this long or until you resume it. A run that has started continues.',
       ),
     ),
     resume: flagOption('Ends the pause. Ticks that were due during the pause do not run.'),
@@ -85,7 +85,7 @@ export const job = defineCommand({
       records.tell(name, { command: 'pause', ...operator, ...until });
       const how =
         until.until === undefined
-          ? 'until somebody resumes it'
+          ? 'until you resume it'
           : `for ${longDuration(pause)}, until ${new Date(until.until).toISOString()}`;
       output.print({
         json: { keyPrefix, job: name, paused: { ...until, ...operator }, before },

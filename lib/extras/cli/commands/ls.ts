@@ -32,8 +32,8 @@ export const ls = defineCommand({
   },
   details: [
     'The prefix is plain text, not a pattern: ls order: lists order:7.',
-    'Each instance answers from its memory. A holder that only a waiting call knows is looked up in Redis: STATE',
-    'shows that it is dead. --scan visits all keys of the database, without blocking other clients.',
+    'Instances answer from memory. If no instance reports the holder that a call waits for, Redis is asked: STATE',
+    'shows whether it is dead. --scan visits all keys of the database, without blocking other clients.',
     'A lease ended by release is listed until the next renewal of its holder.',
   ],
   examples: ['ls', 'ls order: --waiting', 'ls --scan', 'ls --json'],

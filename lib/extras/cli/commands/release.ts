@@ -83,7 +83,7 @@ export const release = defineCommand({
       reportedBy === undefined
         ? 'No instance has reported it: this line and --json are the only record.'
         : `${plainOrQuoted(reportedBy)} has reported it in its log.`;
-    output.note(`Asked for ${describeOperator(operator)}. ${where}`);
+    output.note(`Requested ${describeOperator(operator)}. ${where}`);
     const hearsInMs = Math.max(0, holder.leaseMs / 3 - renewedMsAgo(holder));
     output.note(`The holder finds out at its next renewal, in about ${longDuration(hearsInMs)}.`);
     return 'done';
@@ -113,7 +113,7 @@ async function report(
 }
 
 function describeOperator({ by, reason }: Operator): string {
-  const parts = [by !== undefined && `by ${quote(by)}`, reason !== undefined && `because of ${quote(reason, 200)}`];
+  const parts = [by !== undefined && `by ${quote(by)}`, reason !== undefined && `reason ${quote(reason, 200)}`];
   return parts.filter(Boolean).join(', ') || 'without --by and --reason';
 }
 

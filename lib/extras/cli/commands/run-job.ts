@@ -58,7 +58,7 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
     const history = commandLine('job', name, '--history');
     output.note(
       run
-        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It keeps running. See its end: ${history}`
+        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It keeps running. To see how it ends: ${history}`
         : `${where} accepted the request to run the job ${quote(name)}, but has not started it within ${longDuration(waitMs)}: ` +
             `an earlier run has not ended, or the instance is frozen. It may still start. To check: ${history}`,
     );
@@ -112,7 +112,7 @@ async function untilEnded(
       missing = (await isGone(taken.instanceId, session)) ? missing + 1 : 0;
       lookedAt = performance.now();
     }
-    const does = run ? 'runs it' : 'has taken it, and has not begun it,';
+    const does = run ? 'runs it' : 'has accepted it, but not started it,';
     terminal.progress(`${name}: ${plainOrQuoted(taken.instanceId)} ${does} for ${longDuration(waitedMs)} …`);
     await pauseFor(Math.min(END_LOOK_MS, waitMs - waitedMs), signal);
     state = await jobs.requests.read(asked);

@@ -97,14 +97,14 @@ export async function checkForeignKeys(
       }
     }
   } catch (error) {
-    return unknown('prefix', `Cannot tell which keys begin with ${prefix}:`, '+scan', error);
+    return unknown('prefix', `Cannot check which keys start with ${prefix}:`, '+scan', error);
   }
   const looked = isWhole ? '' : ` Only ${STEPS * 1_000} keys were checked.`;
-  if (foreign.size === 0) return ok('prefix', `No other application has keys that begin with ${prefix}:.${looked}`);
+  if (foreign.size === 0) return ok('prefix', `No other application has keys that start with ${prefix}:.${looked}`);
   const fix = 'Give one of them another prefix. For now, rights and SCAN by this prefix apply to both.';
   return note(
     'prefix',
-    `Another application has keys that begin with ${prefix}:, such as ${quoteSome([...foreign], 2)}.${looked}`,
+    `Another application has keys that start with ${prefix}:, such as ${quoteSome([...foreign], 2)}.${looked}`,
     fix,
   );
 }

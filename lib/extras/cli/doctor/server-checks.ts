@@ -102,13 +102,13 @@ function replicas({ info, save }: ServerFacts): Check | undefined {
   const connected = Number(info.get('connected_slaves') ?? 0);
   if (connected === 0) return note('replicas', 'None: locks are unavailable while this server is down.');
   if (save === '' && info.get('aof_enabled') === '0') {
-    const found = `${count(connected, 'replica')}, and nothing on disk: if this server restarts before a fail-over, `;
+    const found = `${count(connected, 'replica')}, and nothing on disk: if this server restarts before a failover, `;
     const fix =
       'Have it write an append-only file, or not restart by itself; or set restartQuarantineMs in the module.';
     return note('replicas', `${found}they copy its empty data, and durability does not save a lock.`, fix);
   }
   const fix = 'Set durability in the module, so that a lock counts only when replicas have it.';
-  return note('replicas', `${count(connected, 'replica')}: a fail-over loses what they do not have yet.`, fix);
+  return note('replicas', `${count(connected, 'replica')}: a failover loses what they do not have yet.`, fix);
 }
 
 function clock({ clock: seen }: ServerFacts): Check {
@@ -133,7 +133,7 @@ function roundTrip({ clock: seen }: ServerFacts): Check | undefined {
   if (medianMs <= SLOW_MS) return ok('round trip', `${found}.`);
   return warning(
     'round trip',
-    `${found}: a lock costs two.`,
-    'Run Redis nearer, or look at its load: SLOWLOG GET, INFO commandstats.',
+    `${found}: each lock takes two.`,
+    'Run Redis closer, or look at its load: SLOWLOG GET, INFO commandstats.',
   );
 }

@@ -33,7 +33,7 @@ const OPTIONS = {
   ),
   'if-busy': choiceOption(
     ['fail', 'skip'],
-    'What to do when the lock is not free in time: exit code 4, or 0 without a run.',
+    'What to do if the lock is not free in time: exit code 4, or 0 without a run.',
   ),
   once: textOption(
     'key',
@@ -41,7 +41,7 @@ const OPTIONS = {
   ),
   keep: durationOption('How long --once is remembered: 1s to 30d. Default: 7d.'),
   [RESTART_QUARANTINE]: durationOption(
-    'restartQuarantineMs of the applications. Without it, exec takes locks of a Redis that has just restarted.',
+    'restartQuarantineMs of the applications. Without it, exec acquires locks from a Redis that has just restarted.',
   ),
   'kill-after': durationOption(
     'How long the command has between SIGTERM and SIGKILL: at most half of the lease. Default: a third of it, and at most 10s.',
@@ -72,7 +72,7 @@ export const exec = defineCommand({
     'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment. It gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2.',
     'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
     'Exits with the exit code of the command: 128 plus the number of the signal that ended it, 127 if there is no such command.',
-    'Without --prefix it uses the prefix of --config, or lock. It looks for no prefix, because all runs have to use the same one. --timeout is 30s by default.',
+    'Without --prefix it uses the prefix of --config, or lock. It does not detect the prefix, because all runs must use the same one. --timeout is 30s by default.',
   ],
   examples: [
     'exec migrate --once "$RELEASE" -- npx prisma migrate deploy',
@@ -90,7 +90,7 @@ async function runExec(context: Context): Promise<number> {
   const { output } = context;
   const note = (line: string): void => output.note(line);
   if (process.env['LOCK_RESOURCE'] === request.resource) {
-    note(`This runs inside of an exec of ${quote(request.resource)}, which holds it until this one ends.`);
+    note(`This runs inside an exec of ${quote(request.resource)}, which holds it until this one ends.`);
   }
   const signals = new PassedSignals(note);
   try {
@@ -112,7 +112,7 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
   if (process.platform === 'win32')
     throw new UsageError('exec needs process groups, which Windows does not have. Use WSL.');
   if (once !== undefined && mode === 'read') {
-    throw new UsageError('--once needs --mode exclusive or write: readers would run beside each other.');
+    throw new UsageError('--once needs --mode exclusive or write: readers would run side by side.');
   }
   if (once !== undefined && !/^[^\s\p{C}]{1,200}$/u.test(once)) {
     throw new UsageError('--once must be 1 to 200 characters without white space. An empty variable stands for none.');
@@ -154,7 +154,7 @@ async function runLocked(request: ExecRequest, context: Context, signals: Passed
     const agoMs = await marker?.doneAgoMs(UNAVAILABLE_MS);
     if (agoMs === undefined || agoMs === null) return false;
     output.note(
-      `${quote(resource)} has run under the key ${quote(once!.key)} already, ${longDuration(agoMs)} ago. Nothing is run.`,
+      `${quote(resource)} has run under the key ${quote(once!.key)} already, ${longDuration(agoMs)} ago. The command was not run.`,
     );
     return true;
   };
@@ -212,7 +212,7 @@ function describeBusy(error: LockBusyError, isSkipped: boolean): string {
   const { resource, holderCount } = error;
   const what = holderCount > 0 ? `is held by ${describeHolders(error)}` : 'is not free';
   const waited = error instanceof LockTimeoutError ? `, and was not free within ${formatDuration(error.waitedMs)}` : '';
-  const advice = isSkipped ? 'Nothing is run.' : 'Set a longer --wait, or try again later.';
+  const advice = isSkipped ? 'The command was not run.' : 'Set a longer --wait, or try again later.';
   return `${quote(resource)} ${what}${waited}. ${advice}`;
 }
 

@@ -110,8 +110,8 @@ export function resolveConsoleOptions(options: RedisLockConsoleOptions): Resolve
   if (guards.length === 0 && unguarded === undefined) {
     throw wrong(
       'guards',
-      "is missing: without it, each caller who reaches the path sees every lock. Pass guards of yours, or unguarded: 'I know' " +
-        'where a global guard, a proxy or the network decides who gets there.',
+      "is missing: without it, each caller who reaches the path sees every lock. Pass guards, or unguarded: 'I know' if a " +
+        'global guard, a proxy or the network decides who gets there.',
     );
   }
   if (guards.length > 0 && unguarded !== undefined) throw wrong('unguarded', 'is for a console without guards.');

@@ -106,7 +106,7 @@ export function beginHold(tracer: Tracer, lock: TracedLock, fencingToken: number
   return new HoldSpan(tracer, span, lock, fencingToken);
 }
 
-const LEAKED = 'The lease was not released, and no code refers to it any longer.';
+const LEAKED = 'The lease was not released, and no code references it any longer.';
 
 /** The span of a lease: the parent of the work under it. */
 class HoldSpan implements HoldTrace {

@@ -98,5 +98,5 @@ function checkArgument(arg: unknown, where: string): string | Buffer {
 }
 
 function invalid(why: string): InvalidLockOptionsError {
-  return new InvalidLockOptionsError(`fence.guard cannot run this: ${why}.`, 'commands');
+  return new InvalidLockOptionsError(`fence.guard cannot run these commands: ${why}.`, 'commands');
 }

@@ -81,5 +81,8 @@ function fullNameOf([name, subcommand]: FencedCommand): string {
 }
 
 function refusal(why: string): InvalidLockOptionsError {
-  return new InvalidLockOptionsError(`fence.guard cannot run this: ${why}. Nothing was executed.`, 'commands');
+  return new InvalidLockOptionsError(
+    `fence.guard cannot run these commands: ${why}. Nothing was executed.`,
+    'commands',
+  );
 }

@@ -192,5 +192,5 @@ function outside(library: string, instead: string): InvalidLockOptionsError {
 }
 
 function refused(why: string): InvalidLockOptionsError {
-  return new InvalidLockOptionsError(`fence.guard cannot guard this: ${why}.`, 'tx');
+  return new InvalidLockOptionsError(`fence.guard cannot be used here: ${why}.`, 'tx');
 }

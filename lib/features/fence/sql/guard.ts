@@ -27,7 +27,7 @@ export async function guardTransaction(tx: FenceTransaction, holder: Lease | Fen
   const { dialect, run } = adapt(tx);
   if (dialect === 'postgres' && resource.includes('\0')) {
     throw new InvalidResourceError(
-      `fence.guard: resource ${quote(resource)} has a NUL in it, which no text of PostgreSQL can have. Use another name.`,
+      `fence.guard: resource ${quote(resource)} contains a NUL, which PostgreSQL does not allow in text. Use another name.`,
       'resource',
     );
   }
@@ -75,8 +75,8 @@ function holderOf(lease: Lease): FencedHolder {
 export function checkExcludes({ resources, mode }: Lease): void {
   if (!isSharedMode(mode)) return;
   throw new InvalidLockOptionsError(
-    `fence.guard needs a lease that excludes all others. The lease of ${quote(resources[0]!)} has the mode ${mode}: others beside it ` +
-      `have larger tokens, and hold too. Write under the mode write or exclusive.`,
+    `fence.guard needs a lease that excludes all others. The lease of ${quote(resources[0]!)} has the mode ${mode}: ` +
+      'others hold at the same time, with larger tokens. Write under the mode write or exclusive.',
     'lease',
   );
 }

@@ -158,7 +158,7 @@ export class MissedTicks {
     if (this.runtime.closing.aborted) return;
     const why = error instanceof Error ? error.message : String(error);
     this.warn(
-      `Missed ticks of ${what} cannot be looked for: ${why}. This is retried until Redis answers. ` +
+      `Cannot check ${what} for missed ticks: ${why}. This is retried until Redis answers. ` +
         'See docs/operations/logs.md#ticks-are-missed.',
     );
   }

@@ -249,7 +249,7 @@ function diedWith({ hold }: SingleLease): boolean {
 /** The error of a manual run that is refused. */
 function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBusyError {
   const message =
-    `The job ${quote(job)} was not run by hand (${quote(tick)}): an earlier run has not ended, on this or another ` +
+    `The job ${quote(job)} was not run manually (${quote(tick)}): an earlier run has not ended, on this or another ` +
     "instance. Try again when it has, or set overlap: 'wait'.";
   return new LockBusyError(resource, { attempts: 1, retryAfterMs: 0 }, message);
 }

@@ -116,8 +116,8 @@ function checkCronTime({ cronTime, timeZone }: StatedSchedule, { where, option }
   // The package `cron` takes it for none.
   if (timeZone === '') {
     throw new InvalidLockOptionsError(
-      `${option} of ${where} cannot be scheduled: its timeZone is ''. Name a zone, such as Europe/Vienna, or leave timeZone ` +
-        'out for that of the process.',
+      `${option} of ${where} cannot be scheduled: its timeZone is ''. Name a zone, such as Europe/Vienna, or leave ` +
+        `timeZone out to use the zone of the process.`,
       'timeZone',
     );
   }

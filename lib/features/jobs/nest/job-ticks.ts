@@ -24,8 +24,8 @@ export function dateTick(at: number, { maxClockSkewMs, overlapOnDate }: Job['opt
 export function checkMissedOfDate({ missed }: Job['options'], where: string): void {
   if (missed.onMissed === 'skip') return;
   throw new InvalidLockOptionsError(
-    `onMissed: 'runOnce' in the schedule of ${where} needs a cron expression. A job on a single date misses no tick: ` +
-      'the scheduler refuses a date in the past. Leave onMissed out.',
+    `onMissed: 'runOnce' in the schedule of ${where} needs a cron expression. A job on a single date cannot miss a ` +
+      'tick: the scheduler rejects a date in the past. Leave onMissed out.',
     'onMissed',
   );
 }

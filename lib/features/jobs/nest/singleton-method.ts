@@ -150,20 +150,20 @@ function checkIsOnlyJob(
   const below = Reflect.getOwnMetadata(SINGLETON_JOB, target, propertyKey) as SingletonJob | undefined;
   if (below) {
     refuse(
-      `@${decorator} stands above @${below.decorator}. The scheduler has one schedule for a method, and each tick would ` +
+      `@${decorator} is above @${below.decorator}. The scheduler has one schedule for a method, and each tick would ` +
         'be claimed twice. Leave one of them out, or call one method from two that have a schedule each.',
     );
   }
   const value: unknown = descriptor?.value;
   if (typeof value !== 'function') return;
   if (schedulingOf(value).size > 0) {
-    refuse(`@${decorator} stands above another decorator of @nestjs/schedule. Leave that one out.`);
+    refuse(`@${decorator} is above another decorator of @nestjs/schedule. Leave that one out.`);
   }
   const skipping = skippingDecoratorOf(value);
   if (skipping !== undefined) {
     refuse(
-      `@${decorator} stands above ${skipping}, which may return without running the method. The tick would then be ` +
-        `claimed, and told as run, where nothing ran. Write ${skipping} above @${decorator}.`,
+      `@${decorator} is above ${skipping}, which may return without running the method. The tick would then be ` +
+        `claimed and reported as run, although nothing ran. Write ${skipping} above @${decorator}.`,
     );
   }
 }

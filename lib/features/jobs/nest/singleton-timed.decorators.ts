@@ -39,7 +39,7 @@ function readTimedJob<O extends SingletonJobOptions>(
   const { name } = job.options;
   if (name === undefined) return { ...job, options: { ...job.options, name: nameOrMs } };
   throw new InvalidLockOptionsError(
-    `The name of a job is stated twice: ${describeValue(nameOrMs)} and ${describeValue(name)}. ` +
+    `The name of a job is given twice: ${describeValue(nameOrMs)} and ${describeValue(name)}. ` +
       'Leave it out of the options.',
     'name',
   );

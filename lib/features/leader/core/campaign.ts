@@ -60,7 +60,7 @@ export class Campaign implements Leadership {
     if (leaseMs !== this.#lock.leaseMs) {
       throw new InvalidLockOptionsError(
         `leaseMs of the campaign for ${quote(this.name)} is ${this.#lock.leaseMs} already, not ${leaseMs}: one ` +
-          `process campaigns once. State the same leaseMs everywhere, or in one place only.`,
+          `process campaigns once. Use the same leaseMs everywhere, or in one place only.`,
         'leaseMs',
       );
     }

@@ -27,7 +27,7 @@ function describe(event: LockEventOf<'resultTooLarge' | 'resultUnreadable'>): st
   if (event.type === 'resultUnreadable') {
     return (
       `The stored result of ${quote(resource)} (group ${quote(group)}) cannot be read: ${describeThrown(event.error)}. It ` +
-      'counts as none, so the work runs again. Look for another program, or another release of yours, that writes it.'
+      'counts as none, so the work runs again. Check whether another program, or another release of yours, writes it.'
     );
   }
   return (

@@ -139,7 +139,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     expect(stderr).toContain('older version): "old-1"');
     expect((await run(['why', 'old'])).stdout).toMatch(/^old-1: its process is connected, but does not answer/);
     await admin().set('lock:{gone}', `gone-1/${'s'.repeat(22)} 1000 600000`, 'PX', 550_000);
-    expect((await run(['why', 'gone'])).stdout).toMatch(/^gone-1: it is not known if the holder is alive: /);
+    expect((await run(['why', 'gone'])).stdout).toMatch(/^gone-1: it is unclear whether the holder is alive: /);
     old.disconnect();
   });
 
@@ -323,7 +323,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
         'reason\tOPS-17',
       ]);
       const forever = await run(['job', 'nightly', '--pause', '--by', 'ann']);
-      expect(forever).toMatchObject({ code: 0, stdout: 'Paused until somebody resumes it: nightly.\n' });
+      expect(forever).toMatchObject({ code: 0, stdout: 'Paused until you resume it: nightly.\n' });
       expect((await json('jobs')).jobs[0]?.['pause']).toEqual({ at: expect.any(Number), by: 'ann' });
       const long = await run(['job', 'nightly', '--pause', '2h', '--reason', 'x'.repeat(201)]);
       expect(long).toMatchObject({ code: 2, stderr: expect.stringContaining('--reason') });

@@ -50,7 +50,7 @@ describe.each([0, 3])('a lease that the command line ends, in database %d', (dat
     expect(event).toMatchObject({ resource, fencingToken, holder: 'api-1', by: 'ann', reason: 'OPS-17' });
     const lines = apps.flatMap(({ log }) => log.at('warn')).filter((line) => line.includes('OPS-17'));
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain(`Asked for by "ann". Reason: "OPS-17".`);
+    expect(lines[0]).toContain(`Requested by "ann". Reason: "OPS-17".`);
   });
 
   it('says that no instance has reported it if no process has a log', async () => {

@@ -137,7 +137,7 @@ describe('missed ticks', () => {
         await world.clock.advance(2 * MINUTE);
         expect([...caughtUp].sort()).toEqual(names.filter((name) => name !== 'job-7').sort());
         expect(process.warnings).toHaveLength(1);
-        expect(process.warnings[0]).toMatch(/^Missed ticks of the job "job-7" cannot be looked for: .*"cron:job-7"/);
+        expect(process.warnings[0]).toMatch(/^Cannot check the job "job-7" for missed ticks: .*"cron:job-7"/);
       },
     );
 
@@ -163,9 +163,7 @@ describe('missed ticks', () => {
       caughtUp.clear();
       await world.clock.advance(HOUR + 3 * MINUTE);
       expect([...caughtUp].sort()).toEqual([...names].sort());
-      expect(process.warnings).toEqual([
-        expect.stringMatching(/^Missed ticks of the job "late" cannot be looked for: /),
-      ]);
+      expect(process.warnings).toEqual([expect.stringMatching(/^Cannot check the job "late" for missed ticks: /)]);
     });
 
     it.each([
@@ -191,7 +189,7 @@ describe('missed ticks', () => {
       expect([...caughtUp].sort()).toEqual(jobs.slice(0, 20).sort());
       expect(process.warnings).toHaveLength(1);
       expect(process.warnings[0]).toMatch(
-        /^Missed ticks of 40 jobs \(("job-\d+", ){4}"job-\d+" and 35 more\) cannot be looked for: .*no answer/,
+        /^Cannot check 40 jobs \(("job-\d+", ){4}"job-\d+" and 35 more\) for missed ticks: .*no answer/,
       );
       records.commands.length = 0;
       await world.clock.advance(3 * MINUTE);
@@ -515,7 +513,7 @@ describe('missed ticks', () => {
       await world.clock.advance(30 * MINUTE);
       expect(process.warnings).toHaveLength(1);
       expect(process.warnings[0]).toMatch(
-        /Missed ticks of jobs cannot be looked for: .*not connected to Redis.* See docs\/operations\/logs\.md#ticks-are-missed\.$/,
+        /Cannot check jobs for missed ticks: .*not connected to Redis.* See docs\/operations\/logs\.md#ticks-are-missed\.$/,
       );
       const tries = records.commands.length;
       expect(tries).toBeGreaterThan(50);

@@ -480,7 +480,7 @@ describe('a manual run', () => {
     await fleet.clock.advance(10);
     expect(call.error).toBeInstanceOf(LockBusyError);
     expect((call.error as Error).message).toBe(
-      'The job "report" was not run by hand ("manual:1"): an earlier run has not ended, on this or another instance. ' +
+      'The job "report" was not run manually ("manual:1"): an earlier run has not ended, on this or another instance. ' +
         "Try again when it has, or set overlap: 'wait'.",
     );
     expect(eventsOf(anna.instance, 'tickSkipped')).toEqual([]);

@@ -68,11 +68,11 @@ describe.each(JOBS)('@%s', (decorator, decorate) => {
 
   it.each(JOBS)('is refused above @%s when the class is defined: they would take each others ticks', (below, other) => {
     const message = refusal(decorate(), SetMetadata('note', 'between'), other());
-    expect(message).toContain(`Jobs.run: @${decorator} stands above @${below}.`);
+    expect(message).toContain(`Jobs.run: @${decorator} is above @${below}.`);
   });
 
   it.each(PLAIN)('is refused above @%s when the class is defined', (_, plain) => {
-    expect(refusal(decorate(), plain())).toContain(`@${decorator} stands above another decorator of @nestjs/schedule`);
+    expect(refusal(decorate(), plain())).toContain(`@${decorator} is above another decorator of @nestjs/schedule`);
   });
 
   it.each(PLAIN)('is refused below @%s when the application starts: that would win', async (_, plain) => {
@@ -81,7 +81,7 @@ describe.each(JOBS)('@%s', (decorator, decorate) => {
       providers: [define(plain(), DistributedLock('between') as MethodDecorator, decorate())],
     });
     expect((await rejection(boot)).message).toBe(
-      `Jobs.run: another decorator of @nestjs/schedule stands above @${decorator}, and takes the place of its ` +
+      `Jobs.run: another decorator of @nestjs/schedule is above @${decorator}, and takes the place of its ` +
         'schedule. Leave one of them out.',
     );
   });
@@ -97,7 +97,7 @@ describe.each(JOBS)('@%s', (decorator, decorate) => {
   ])('is refused above %s, whose skipped calls would be runs', (name, skipping) => {
     for (const decorators of [[skipping], [DistributedLock('y') as MethodDecorator, skipping]]) {
       expect(refusal(decorate(), ...decorators)).toContain(
-        `Jobs.run: @${decorator} stands above ${name}, which may return without running the method.`,
+        `Jobs.run: @${decorator} is above ${name}, which may return without running the method.`,
       );
     }
     expect(() => define(skipping, decorate())).not.toThrow();
@@ -172,7 +172,7 @@ describe('a job whose method a decorator below did not run', () => {
     const error = await rejection(jobs.runNow('mails'));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error.message).toBe(
-      'Jobs.run did not run for this tick: @LeaderOnly, which stands below @SingletonCron, has returned without it. ' +
+      'Jobs.run did not run for this tick: @LeaderOnly, which is below @SingletonCron, has returned without it. ' +
         'Write it above @SingletonCron, also above the decorators between them. Then such a call claims no tick.',
     );
     expect([ran, ...outcomes]).toEqual([1, 'ok', 'error']);

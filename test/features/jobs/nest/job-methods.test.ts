@@ -506,7 +506,7 @@ describe('an interval or a timeout with a name before its milliseconds', () => {
 
   it.each([SingletonInterval, SingletonTimeout])('has one name: %p', (decorator) => {
     expect(() => decorate(decorator, 'poll', 1_000, { name: 'other' })).toThrow(
-      'The name of a job is stated twice: "poll" and "other". Leave it out of the options.',
+      'The name of a job is given twice: "poll" and "other". Leave it out of the options.',
     );
   });
 

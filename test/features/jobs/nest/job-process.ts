@@ -44,7 +44,7 @@ export class JobProcess {
    */
   get output(): string {
     const stalls =
-      /^(\[Cron\] Missed execution deadline|.*(\bticks? (was|were) missed of job|The event loop was blocked)).*\n?/gm;
+      /^(\[Cron\] Missed execution deadline|.*(\bticks? of job .* (was|were) missed|The event loop was blocked)).*\n?/gm;
     return this.#output.replace(stalls, '');
   }
 

@@ -41,7 +41,7 @@ describe('one of many jobs, which Redis refuses', () => {
       for (const [job, at] of wells) expect([job, await at.exists(`lock:{cron:${job}}:job`)]).toEqual([job, 1]);
       expect(warnings).toEqual([expect.stringMatching(why)]);
     }, 20_000);
-    expect(warnings[0]).toMatch(`Missed ticks of the job "${wrong}" cannot be looked for: `);
+    expect(warnings[0]).toMatch(`Cannot check the job "${wrong}" for missed ticks: `);
   }
 
   const onThisOne = (jobs: readonly string[]) => jobs.map((job): [string, Redis] => [job, admin()]);

@@ -149,7 +149,7 @@ describe('@Once', () => {
         }
         return Jobs;
       };
-      expect(define).toThrow(/@SingletonCron stands above @Once, which may return without running the method/);
+      expect(define).toThrow(/@SingletonCron is above @Once, which may return without running the method/);
     });
 
     it('refuses an application on a quorum when it starts, and a call of the service', async () => {

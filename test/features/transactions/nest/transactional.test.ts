@@ -191,7 +191,7 @@ describe('a @Transactional() around a lock', () => {
         code: 'INVALID_LOCK_OPTIONS',
         message: expect.stringMatching(
           new RegExp(
-            `Shop\\.pay: @Transactional\\(\\) of ${library} stands above ${decorator}.*Write ${decorator}\\(\\) above @Transactional\\(\\).*docs/guide/with-transactions\\.md`,
+            `Shop\\.pay: @Transactional\\(\\) of ${library} is above ${decorator}.*Write ${decorator}\\(\\) above @Transactional\\(\\).*docs/guide/with-transactions\\.md`,
           ),
         ),
       });
@@ -241,7 +241,7 @@ describe('a @Transactional() around a lock', () => {
       for (let call = 0; call < 2; call++) {
         await expect(app.get(Shop).pay()).rejects.toMatchObject({
           code: 'INVALID_LOCK_OPTIONS',
-          message: expect.stringContaining(`Shop.pay: @Transactional() of ${library} stands above @DistributedLock`),
+          message: expect.stringContaining(`Shop.pay: @Transactional() of ${library} is above @DistributedLock`),
         });
       }
     });

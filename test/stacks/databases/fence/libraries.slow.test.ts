@@ -83,7 +83,7 @@ describe('fence.guard in a transaction of', () => {
     it('refuses what is no open transaction', () => {
       const { 'a synchronous transaction': synchronous, ...others } = result('refusals') as Record<string, string>;
       const said = Object.entries(others).map(([what, text]) => [what, text.split(' is open here')[0]]);
-      const why = `refused: fence.guard cannot guard this: no transaction of ${name}`;
+      const why = `refused: fence.guard cannot be used here: no transaction of ${name}`;
       expect(said).toEqual(outside.map((what) => [what, why]));
       if (library === 'Drizzle on SQLite')
         expect(synchronous).toMatch(/^refused: .* has ended before anything is awaited/);

@@ -111,7 +111,7 @@ function describeSilence({ count: silent, keptMsAgo, periodMs }: SilentWaiters, 
     all === 1
       ? `It has not renewed its place in the queue for ${ago}.`
       : silent === all
-        ? `None of them has kept its place for ${ago}.`
+        ? `None of them has renewed its place for ${ago}.`
         : silent === 1
           ? `One of them has not renewed its place in the queue for ${ago}.`
           : `${silent} of them have not renewed their places in the queue for ${ago} or longer.`;
@@ -152,7 +152,7 @@ export function describeCause(
     case 'inUse':
       if (state.mode === null)
         return [
-          'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
+          'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next renews its place. ' +
             `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
             'then the waiters have died, or cannot reach Redis.',
         ];
@@ -161,7 +161,7 @@ export function describeCause(
       return [
         `${describeSlow(leases)}: ` +
           `it does long work under the lock, or waits for something else. ${describeDoubt(leases, ttlMs)}` +
-          'Look at that process, lock less of its work, or set maxHoldMs. ' +
+          'Look at that process, do less under the lock, or set maxHoldMs. ' +
           'forceRelease() ends the lease, but not the work.',
       ];
     case 'holderDead':
@@ -182,9 +182,9 @@ export function describeCause(
       return [
         'The processes in the queue have most likely died, or cannot reach Redis. ' +
           'Until its place ends, each of them may be granted the lock before a live waiter. ' +
-          `The last place ends in ${formatDuration(endMs)} unless it is kept. ` +
+          `The last place ends in ${formatDuration(endMs)} unless it is renewed. ` +
           'Check again: if placeMs of a waiter goes up, it is alive. ' +
-          'If none does, nothing has to be done; forceRelease() shortens each of these leases.',
+          'If none does, you do not have to do anything; forceRelease() shortens each of these leases.',
       ];
     case 'kept':
       return ['That is what minHoldMs is for. Only forceRelease() ends it earlier.'];
@@ -197,8 +197,8 @@ export function describeCause(
       ];
     case 'heldByThisCall':
       return [
-        `The call that asks holds it itself. A second lock of the same resource would wait for itself, ` +
-          `so it is refused with LockReentryError, unless both have the mode reentrant.`,
+        `The caller of explain() holds it itself. Locking it again would deadlock, so it throws a LockReentryError, ` +
+          `unless both calls use the mode reentrant.`,
       ];
     case 'heldByThisProcess': {
       const group = leases.find(({ own }) => own)?.own?.group;
@@ -237,7 +237,7 @@ function describeSlow(leases: readonly SeenLease[]): string {
   const slow = leases.filter(isSlow);
   if (slow.some(({ holder }) => holder.isThisProcess)) return 'The holder is alive and slow';
   const renewed = slow.filter(({ isFirst }) => !isFirst);
-  if (renewed.length === 0) return 'It is not known yet if the holder is alive. If it is, it is slow';
+  if (renewed.length === 0) return 'It is not known yet whether the holder is alive. If it is, it is slow';
   const latest = renewed.reduce((a, b) => (b.renewedMsAgo < a.renewedMsAgo ? b : a));
   const ago = formatDuration(latest.renewedMsAgo);
   const lateMs = renewalLateMs(latest);

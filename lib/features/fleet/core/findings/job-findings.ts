@@ -144,7 +144,7 @@ function overlapping(job: JobInfo, now: number): Finding | undefined {
     kind: 'jobOverlaps',
     sentence:
       `The job ${quote(name)} has run for ${longDuration(now - startedAt)} on ${plainOrQuoted(instanceId)}, and its ` +
-      `ticks are skipped meanwhile: the last one was due ${longDuration(now - skippedAt)} ago.`,
+      `ticks are skipped: the last one was due ${longDuration(now - skippedAt)} ago.`,
     resource: name,
     culprit: { instanceId },
     since: startedAt,

@@ -59,7 +59,7 @@ function resourceFinding(
       severity: 'warning',
       kind: 'longWait',
       sentence: `${name}:${waiting} No holder was found.`,
-      action: { text: 'Look at it again: a waiter takes a free lock when it next keeps its place.', ...inspect },
+      action: { text: 'Check again: a waiter takes a free lock when it next renews its place.', ...inspect },
     };
   }
   const { life, instanceId, fencingToken, leftMs, heldMs } = holder;
@@ -94,7 +94,7 @@ function resourceFinding(
       ...shown,
       severity: 'warning',
       kind: 'holderUnknown',
-      sentence: `${name} is held by ${by}, which has no subscription: nobody knows if it is alive.${waiting}`,
+      sentence: `${name} is held by ${by}, which has no subscription: it may be alive or dead.${waiting}`,
       action: { text: 'Check if it is renewed. If it is, its process is alive.', ...inspect },
     };
   }

@@ -122,7 +122,7 @@ describe('a lock that is held', () => {
     const ended = await Promise.all(runs);
     expect(ended).toEqual(endings.map(([options, code]) => [options, code, '', heldBy]));
     for (const [options, , , stderr] of ended) {
-      expect(stderr).toContain(String(options).includes('skip') ? 'Nothing is run.' : 'Set a longer --wait');
+      expect(stderr).toContain(String(options).includes('skip') ? 'The command was not run.' : 'Set a longer --wait');
       expect(stderr).not.toMatch(/waitMs|asked/);
     }
   });

@@ -444,13 +444,13 @@ describe('the explanation of a lock', () => {
     expect(sentences).toEqual([
       '"order:7" is free.',
       '2 waiters are in its queue, first shop-2 (mode exclusive), shop-4 (mode exclusive).',
-      'None of them has kept its place for 24 s. A live waiter does so at least every 10 s.',
+      'None of them has renewed its place for 24 s. A live waiter does so at least every 10 s.',
       'Only the other processes know how long their calls have waited.',
       expect.stringMatching(/The last place ends in 6 s unless it is kept\. .*Check again: if placeMs .* goes up/),
     ]);
     const own = { wanted: { watchdog: true }, waiting: 1, longestWaitMs: 900 };
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 5_000 }], waiters }, own)[0]).toBe('deadWaiters');
-    expect(explain({ holders: [HOLDER], waiters }).join(' ')).toContain('None of them has kept its place for 24 s');
+    expect(explain({ holders: [HOLDER], waiters }).join(' ')).toContain('None of them has renewed its place for 24 s');
   });
 
   it('for overdue waiters, each by the lease that it requests', () => {
@@ -487,7 +487,7 @@ describe('the explanation of a lock', () => {
       '"order:7" is free.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       'Only the other processes know how long their calls have waited.',
-      'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next keeps its place. ' +
+      'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next renews its place. ' +
         'Nothing is wrong unless it is still free in 24 s: then the waiters have died, or cannot reach Redis.',
     ]);
   });

@@ -152,7 +152,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'holderUnknown',
-      sentence: `"order:7" is held by ${SHOP}, which has no subscription: nobody knows if it is alive.`,
+      sentence: `"order:7" is held by ${SHOP}, which has no subscription: it may be alive or dead.`,
       command: 'npx nestjs-redis-lock why order:7',
     },
   ],
@@ -406,7 +406,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'jobOverlaps',
-      sentence: `The job "nightly" has run for 5 min on ${SHOP}, and its ticks are skipped meanwhile: the last one was due 3 s ago.`,
+      sentence: `The job "nightly" has run for 5 min on ${SHOP}, and its ticks are skipped: the last one was due 3 s ago.`,
       command: `npx nestjs-redis-lock who ${SHOP}`,
     },
   ],

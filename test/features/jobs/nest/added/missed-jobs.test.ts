@@ -112,11 +112,9 @@ describe('a @SingletonCron whose ticks were missed', () => {
     expect(runs).toMatchObject([{ job: 'job', rerun: false, manual: false, missed: { count: 3 } }]);
     expect(runs[0]!.missed!.last).toBe(missed()[0]!.last);
     expect(events.find(({ type }) => type === 'tickStarted')).toMatchObject({ catchUp: true });
-    const lines = apps.flatMap(({ log }) => log.at('log')).filter((line) => line.includes('missed of job'));
+    const lines = apps.flatMap(({ log }) => log.at('log')).filter((line) => line.includes(' missed: '));
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toMatch(
-      /^3 ticks were missed of job "job": .* UTC\. .* One run for all of them follows\. See docs/,
-    );
+    expect(lines[0]).toMatch(/^3 ticks of job "job" were missed: .* UTC\. .* One catch-up run follows\. See docs/);
   });
 
   it('catches up if the job was added while the application runs, until it is removed', async () => {
@@ -319,7 +317,7 @@ describe('SingletonJobs.runNow', () => {
     expect(events.filter(({ type }) => type === 'jobCommand')).toMatchObject(
       ['pause', 'resume', 'runNow'].map((command) => ({ command, job: 'Reports.poll', group: 'Reports.poll', ...why })),
     );
-    const asked = 'Asked for by "ann". Reason: "of the audit". See docs/operations/logs.md#an-operator-acts.';
+    const asked = 'Requested by "ann". Reason: "of the audit". See docs/operations/logs.md#an-operator-acts.';
     expect(log.at('warn')).toContain(`The job "Reports.poll" is paused for the whole fleet until resume(). ${asked}`);
     expect(log.at('log')).toContain(`The job "Reports.poll" is no longer paused. ${asked}`);
     expect(log.at('log')).toContain(`The job "Reports.poll" runs now, on this instance. ${asked}`);
@@ -328,7 +326,7 @@ describe('SingletonJobs.runNow', () => {
     const { fencingToken } = await locks.acquire('order:7');
     await locks.forceRelease('order:7', { fencingToken, ...why });
     expect(log.at('warn').at(-1)).toMatch(/^forceRelease\(\) has ended the lease of "order:7" \(token \d+\), held by /);
-    expect(log.at('warn').at(-1)).toContain(`. Asked for by "ann". Reason: "of the audit". The work of its holder`);
+    expect(log.at('warn').at(-1)).toContain(`. Requested by "ann". Reason: "of the audit". The work of its holder`);
   });
 
   it('runs as often as requested, and takes no tick of the schedule', async () => {

@@ -46,7 +46,7 @@ export function sentencesOf(
 function withoutDoubt(sentence: string): string {
   return sentence
     .replace(
-      /^(?:It is not known yet if the holder is alive|The holder was alive .+?)\. If it(?: still)? is, it is slow/,
+      /^(?:It is not known yet whether the holder is alive|The holder was alive .+?)\. If it(?: still)? is, it is slow/,
       'The holder is alive and slow',
     )
     .replace(/If it has died, that shows in .+?, and the lock is free in .+?\. /, '');

@@ -411,7 +411,7 @@ describe('a name that a template string makes of a missing value', () => {
 
   it.each(UNCLEAR)('%j is refused before anything is sent', async (name, part) => {
     const { locks, store } = world.instance('a');
-    const message = `"${part}" in "${name}" is what a template string makes of a missing value`;
+    const message = `"${part}" in "${name}" comes from a missing value in a template string`;
     for (const call of [
       () => locks.acquire(name),
       () => locks.acquire(['stock', name]),

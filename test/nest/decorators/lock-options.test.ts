@@ -174,7 +174,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     [
       'no permits',
       { key: 'x', permits: undefined },
-      'say how many permits the semaphore of Reports.nightly has in all',
+      'pass how many permits the semaphore of Reports.nightly has in all',
     ],
     ['too many', { key: 'x', permits: 1_000_001 }, 'permits must be an integer from 1 to 1000000 (permits)'],
     ['a function, which is for the key alone', { key: 'x', permits: () => 3 }, 'not a function.'],
@@ -272,7 +272,7 @@ describe('what cannot be locked is refused when the class is defined', () => {
     for (const name of ['nightly', 'daily'] as const) {
       const descriptor = Object.getOwnPropertyDescriptor(Reports.prototype, name)!;
       expect(() => void decorator(Reports.prototype, name, descriptor)).toThrow(
-        `Reports.${name} is a generator, whose code runs while it is read`,
+        `Reports.${name} is a generator, whose code runs as it is consumed`,
       );
     }
   });

@@ -97,7 +97,7 @@ describe('the log and the observers', () => {
     // If the event loop is blocked for longer than the lease, that is in the log, too.
     expect(log.at('warn').filter((line) => line.startsWith('The lease of'))).toEqual([
       expect.stringMatching(
-        /^The lease of "cron:report" .* Its signal has aborted\. The next run may begin beside this one\. See docs/,
+        /^The lease of "cron:report" .* Its signal has aborted\. The next run may start while this one is still running\. See docs/,
       ),
     ]);
   });

@@ -583,7 +583,7 @@ describe('the mistakes of the first day: each error says what to write', () => {
     }
     const { app } = await start({ imports: [inMemory()], providers: [Orders] });
     const { message } = await rejection(app.get(Orders).pay(id));
-    expect(message).toContain('is what a template string makes of a missing value');
+    expect(message).toContain('comes from a missing value in a template string');
     expect(message).toContain('The tag "key" names the value that is missing: key`order:${id}`.');
     expect(message).toContain("suspiciousNames: 'allow'");
     expect((await rejection(app.get(Orders).refund(id as never))).message).toMatch(

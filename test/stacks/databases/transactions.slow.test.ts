@@ -41,7 +41,7 @@ describe('transactions on PostgreSQL, whose COMMIT is held up', () => {
 
   it('the wrong order is refused: when the application starts, or at the first call', () => {
     const { typeorm, mikro, cls } = results['refusals']!;
-    const above = 'stands above @DistributedLock, so the transaction is around the lock';
+    const above = 'is above @DistributedLock, so the transaction is around the lock';
     expect(typeorm).toBe(`TypeormRefused.sell: @Transactional() of typeorm-transactional ${above}`);
     expect(mikro).toBe(`MikroRefused.sell: @Transactional() of MikroORM ${above}`);
     expect(cls).toEqual([`ClsRefused.sell: @Transactional() of @nestjs-cls/transactional ${above}`, 0]);

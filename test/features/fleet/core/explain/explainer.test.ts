@@ -365,7 +365,7 @@ describe('the explanation of a lock', () => {
     expect(cause).toBe('holderSlow');
     expect(sentences[1]).toContain('It is renewed for the first time in 4 s');
     expect(sentences.at(-1)).toMatch(
-      /^It is not known yet if the holder is alive\. If it is, it is slow: .* If it has died, that shows in 9 s, and the lock is free in 24 s\. /,
+      /^It is not known yet whether the holder is alive\. If it is, it is slow: .* If it has died, that shows in 9 s, and the lock is free in 24 s\. /,
     );
     // Another one has renewed its lease; and this process is alive.
     const readers = { mode: 'read' as const, holders: [young, HOLDER], waiters: [WAITER] };
@@ -446,7 +446,7 @@ describe('the explanation of a lock', () => {
       '2 waiters are in its queue, first shop-2 (mode exclusive), shop-4 (mode exclusive).',
       'None of them has renewed its place for 24 s. A live waiter does so at least every 10 s.',
       'Only the other processes know how long their calls have waited.',
-      expect.stringMatching(/The last place ends in 6 s unless it is kept\. .*Check again: if placeMs .* goes up/),
+      expect.stringMatching(/The last place ends in 6 s unless it is renewed\. .*Check again: if placeMs .* goes up/),
     ]);
     const own = { wanted: { watchdog: true }, waiting: 1, longestWaitMs: 900 };
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 5_000 }], waiters }, own)[0]).toBe('deadWaiters');

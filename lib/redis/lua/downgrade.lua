@@ -1,12 +1,12 @@
--- Turns a writer into a reader, in place and with its token, and grants the readers who are next.
+-- Turns a writer into a reader, which keeps its token, and grants the next readers.
 --
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
 -- ARGV   1  owner
---        2  lease in milliseconds; a lease that has longer to run is not shortened
+--        2  lease in milliseconds; a longer lease is not shortened
 --        3  if given: grants nothing
--- Reply  1: the owner reads now, also if it did before
+-- Reply  1: the owner reads now, or already did
 --        3: the same, and the sender has to continue granting
 --        0: not the owner; nothing was changed
 

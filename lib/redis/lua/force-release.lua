@@ -1,6 +1,6 @@
--- Ends the lease with a given fencing token, whichever process holds it, and grants the next waiters. One process may
--- pass a lock between its own callers without telling Redis; their tokens count up from the one Redis knows, so they
--- mean the same lease. For operators: the time it takes grows with the number of readers or permit holders.
+-- Ends the lease with a given fencing token, whichever process holds it, and grants the next waiters. A process may
+-- pass a lock between its own callers without Redis; their tokens count up from the one that Redis knows, so they
+-- identify the same lease. For operators: the time it takes grows with the number of readers or permit holders.
 --
 -- KEYS   1  lock
 --        2  queue

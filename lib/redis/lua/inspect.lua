@@ -1,20 +1,20 @@
--- Reads everything Redis knows about a resource at one moment. Changes nothing. For operators: unlike the scripts
--- that make up a lock, the time it takes grows with the number of holders and waiters.
+-- Reads everything Redis knows about a resource at one moment. Changes nothing. For operators: unlike the scripts of a
+-- lock, the time it takes grows with the number of holders and waiters.
 --
 -- KEYS   1  lock
 --        2  queue
 -- ARGV   none
 -- Reply  { TTL, permits, holders, waiters }. No owner ids, because traces may show replies
 --          TTL       in milliseconds
---          permits   of a semaphore, otherwise 0
---          holders   as seen-holders.lua writes them, but all of them, and no mode where the lock is free
+--          permits   the number of permits of a semaphore, otherwise 0
+--          holders   as in seen-holders.lua, but all of them, and without a mode if the lock is free
 --          waiters   a line for each, in the order of the queue: its client, and the text of its place; see queue.lua
 
 -- @include clock
 -- @include holder
 -- @include lease
 
--- What an owner id has before its secret.
+-- The part of an owner id before its secret.
 local function clientOf(owner)
   return string.sub(string.match(owner, '^(%S+)/') or string.match(owner, '^[^/%s]*'), 1, 200)
 end

@@ -1,15 +1,14 @@
--- Keeps places in queues: each then lasts for its lease from now. The mode and the label of a place stay.
+-- Keeps places in queues: extends each to its lease from now. The mode and the label of a place stay.
 --
--- KEYS   of each place: lock, queue
+-- KEYS   for each place: lock, queue
 -- ARGV   1  when the command is sent, a whole number on the sender's clock
---        and of each place: the owner, its lease in milliseconds, and where it was when it was last known, from 1
--- Reply  of each place, in their order, one of these:
---          { TTL, holders, place, soonest }: it was kept. The first three as acquire.lua replies them after 'queued',
---            and the fifth of those
---          0: the owner has to ask by acquire.lua. It has no place any more, or may be granted the lock, or can never
---            be granted it
---          the error of Redis as a text: another program's key, or one that the user may not use. The other places
---            are kept all the same
+--        and for each place: the owner, its lease in milliseconds, and its last known position, from 1
+-- Reply  for each place, in their order, one of these:
+--          { TTL, holders, place, soonest }: it was kept. As in the reply of acquire.lua after 'queued'
+--          0: the owner has to ask with acquire.lua. It has lost its place, or may be granted the lock, or can never be
+--            granted it
+--          the error of Redis as a text: another program's key, or one that the user may not use. The other places are
+--            still kept
 
 -- @include clock
 -- @include queue
@@ -17,11 +16,11 @@
 -- @include admission
 -- @include lease
 
--- How many fields of shared locks the script looks at. With more to see, the owner is told to ask.
+-- How many fields of shared locks the script reads. If there are more, the owner has to ask.
 local glances = 500
 
--- When the first lease of a shared lock ends, as its members say, if all of them can be seen: they have been renewed since the
--- lock was last looked through. Nothing is dropped and counted here, where a lease is over: that is for a script that grants.
+-- When the first lease of a shared lock ends according to its members, if all of them can be read: they have been renewed
+-- since the lock was last scanned. Drops and counts nothing if a lease has expired: a script that grants does that.
 local function soonestOf(lockKey, known)
   local page = glances > 0 and redis.call('HSCAN', lockKey, '0', 'COUNT', 100)
   if not page or page[1] ~= '0' then return known end
@@ -38,8 +37,8 @@ local function soonestOf(lockKey, known)
 end
 
 local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
-  -- Most waiters stand where they stood. Then one command finds the place, how many are before it, and whether it is the
-  -- only member of the queue: there are no watchers either.
+  -- Most waiters have the same position as before. Then one command finds the place, how many are before it, and whether
+  -- it is the only member of the queue, without watchers.
   local before, isOnly = lastPlace - 1, false
   local found = redis.call('ZRANGE', queueKey, 2 * before, 2 * before + 3)
   local data = found[1]
@@ -57,7 +56,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
   if not holder then
     -- @inline refuse
   end
-  -- The only holder of a lock that is no semaphore lets nobody else in. A request for permits can never be granted then.
+  -- A single holder excludes everyone else. A request for permits can never be granted then.
   local lock = { owner = holder, token = token, mode = held, about = about, depth = depth }
   if holder == '' or string.sub(mode, 1, 1) == 's' then
     if holder == '' then
@@ -68,7 +67,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
       if lock.soonest <= now then lock.soonest = soonestOf(lockKey, lock.soonest) end
     end
     local request = parseRequest(mode)
-    -- Without a count, another program has written it.
+    -- Without a count, it was written by another program.
     if not request.count or isMismatch(lock, request) then return 0 end
     -- A shared lock that may have room: only acquire.lua finds out, for the first waiter.
     if lock.used and (lock.soonest <= now or lock.used <= 0 or admits(lock, request)) then
@@ -85,7 +84,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     -- @inline soonest-end
   end
   if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
-  -- Where a lease is over, it is told to ask in a moment: that looks through the lock, though the first waiter may be dead.
+  -- If a lease has expired, it has to ask in a moment, which scans the lock even if the first waiter is dead.
   local ttl = (held == 'semaphore' or lock.soonest and lock.soonest <= now) and math.max(1, lock.soonest - now) or holderTtl(lockKey)
   -- @inline seen-holders
   return { ttl, seen, before + 1, soonest - now }

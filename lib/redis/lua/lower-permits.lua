@@ -7,7 +7,7 @@
 -- ARGV   1  owner
 --        2  permits that are left, at least 1
 --        3  if given: grants nothing
--- Reply  1: the owner has no more than these, also if it did before
+-- Reply  1: the owner has no more than these, possibly since an earlier command
 --        3: the same, and the sender has to continue granting
 --        0: not the owner, or no semaphore; nothing was changed
 
@@ -23,7 +23,7 @@ local permits, token, expiry, about = findMember(KEYS[1], ARGV[1])
 if not permits then return 0 end
 local freed = permits - ARGV[2]
 if freed > 0 then
-  -- First: without memory to spare, Redis lets a script begin with this only.
+  -- First: when out of memory, Redis only lets a script begin with this.
   keepAlive(KEYS[1], expiry - now)
   lock.used = lock.used - freed
   local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about

@@ -1,11 +1,11 @@
--- Notes that the work of an owner is done, for `exec --once`, or reads that it was done.
+-- Records that the work of an owner is done, for `exec --once`, or reads that record.
 --
 -- KEYS   1  lock
 --        2  marker
 -- ARGV   1  owner, or '' to read only
 --        2  how long Redis keeps the marker, in milliseconds
--- Reply  how many milliseconds ago it was done; nil: it was not, or this owner does not hold the lock, and nothing was
---          changed
+-- Reply  how many milliseconds ago it was done; nil: it was not done, or this owner does not hold the lock, and
+--          nothing was changed
 
 -- @include clock
 -- @include holder

@@ -1,15 +1,15 @@
--- Finds out what the Redis user may not do. Leaves nothing behind: its key holds a text for a moment, so that a command
--- for another type fails there. Redis checks the rights of a command before it looks at the key, and before it
--- redirects to another node of a cluster. So a node that refuses the script for its keys is asked without keys.
+-- Finds out what the Redis user may not do. Leaves nothing behind: its key holds a text for a moment, so that commands
+-- for other types fail there. Redis checks permissions before it reads the key, and before it redirects to another node of
+-- a cluster. So if a node rejects the script for its keys, it is asked without keys.
 --
--- KEYS   1  a key of its own, which looks like a lock's
+-- KEYS   1  an unused key that looks like a lock's
 --        2  the fence
 -- ARGV   1  KEYS[1], for a script without keys
 --        2  KEYS[2], for a script without keys
 --        3  a channel on which no process waits for this message
 --        4  the commands to try, in lower case, with a space between them
---        5  another such channel, which looks like the one of roll calls
--- Reply  a list of pairs: what was tried, and what Redis said when it refused
+--        5  another such channel, which looks like the channel of roll calls
+-- Reply  a list of pairs: what was tried, and the error with which Redis rejected it
 local key, fence, channel = KEYS[1] or ARGV[1], KEYS[2] or ARGV[2], ARGV[3]
 local refusals = {}
 
@@ -23,7 +23,7 @@ local function isAllowed(what, ...)
   return false, string.find(said, ' key', 1, true) ~= nil
 end
 
--- Redis looks at the command first. Where it refuses the key, it refuses it to every command, so none can write.
+-- Redis checks the command first. If it rejects the key, it rejects it for every command, so none can write.
 local isText, isKeyRefused = isAllowed('set', 'SET', key, 'probe', 'PX', 1000)
 local isSafe = isText or isKeyRefused
 isAllowed('fence', 'EXISTS', fence)

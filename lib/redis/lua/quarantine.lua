@@ -1,9 +1,9 @@
--- Reads what a client needs to decide whether leases may still run that Redis has forgotten. Changes nothing.
+-- Reads what a client needs to decide whether leases that Redis has forgotten may still be held. Changes nothing.
 --
 -- KEYS   1  fence
 -- ARGV   none
--- Reply  { run id, uptime in whole seconds, Redis's time in milliseconds, data }. data is 0 without this fence; 2 where
---          there is an append-only file; else 1. None of them proves that nothing is forgotten
+-- Reply  { run id, uptime in whole seconds, Redis's time in milliseconds, data }. data is 0 without this fence; 2 if
+--          there is an append-only file; otherwise 1. None of them proves that nothing was forgotten
 
 local info = redis.call('INFO')
 local upSeconds = string.match(info, 'uptime_in_seconds:(-?%d+)')

@@ -1,5 +1,5 @@
--- Makes the fencing token of a lease at least as large as one that another server gave it. Tokens that are minted
--- here later are larger too: the fence continues from the tick of that token, even if the owner does not hold the lock.
+-- Makes the fencing token of a lease at least as large as its token on another server. Tokens that are minted here later
+-- are larger too: the fence continues from the tick of that token, even if the owner does not hold the lock.
 --
 -- KEYS   1  lock
 --        2  fence

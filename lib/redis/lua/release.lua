@@ -11,7 +11,7 @@
 --        0: not the owner; no lock was changed
 --        3, 2: the same as 1 and 0, and the sender has to continue granting
 
--- The owner's, and nobody waits: nearly always. A lock of another mode is no string.
+-- The owner's, without waiters: the usual case. A lock of another mode is not a string.
 local text = redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 if isOwners and redis.call('EXISTS', KEYS[2]) == 0 then return redis.call('DEL', KEYS[1]) end
@@ -21,7 +21,7 @@ if isOwners and redis.call('EXISTS', KEYS[2]) == 0 then return redis.call('DEL',
 if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
   if fields[1] == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-  -- A member, and nobody's lease is over: the others stay as they are.
+  -- A member, and no lease has expired: the others stay as they are.
   local permits = string.match(fields[2] or '', '^%d+')
   if permits and tonumber(fields[3]) and (tonumber(fields[4]) or 0) > now then
     local left = fields[3] - permits
@@ -32,7 +32,7 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   end
 end
 
--- The owner's, and the first waiter is as nearly always.
+-- The owner's, with a first waiter of the usual kind.
 if isOwners and not ARGV[2] then
   -- @inline usual-grant owner=ARGV[1] lockKey=KEYS[1] queueKey=KEYS[2] fenceKey=KEYS[3]
   if isPassed ~= nil then return 1 end

@@ -1,4 +1,4 @@
--- Restarts a lease, and makes it shorter if it has longer to run.
+-- Restarts a lease, even if that shortens it.
 --
 -- KEYS   1  lock
 --        2  queue

@@ -1,13 +1,13 @@
--- Restarts leases. None gets shorter, because a late command must not cut what was extended since.
+-- Restarts leases. Shortens none, because a late command must not cut a lease that was extended since.
 --
--- KEYS   of each lease: lock
--- ARGV   of each lease: owner, lease in milliseconds
--- Reply  of each lease, in their order, one of these:
+-- KEYS   for each lease: lock
+-- ARGV   for each lease: owner, lease in milliseconds
+-- Reply  for each lease, in their order, one of these:
 --          1: renewed
 --          0: not the owner; nothing was changed
---          the error of Redis as a text: it concerns this lease alone. The others are renewed all the same
+--          the error of Redis as a text: it concerns this lease alone. The others are still renewed
 
--- An exclusive lock of this owner, renewed as before: nearly always, and no members whose time would have to be known.
+-- An exclusive lock of this owner, renewed as before: the usual case, which needs no clock.
 local replies, texts, areUsual = {}, {}, true
 for lease = 1, #ARGV / 2 do
   -- By the arguments: on a cluster there is one more key.

@@ -1,14 +1,14 @@
--- Releases like release.lua, but what the owner holds stays taken until its minimum has passed, counted from the grant:
--- the fencing token has that time. No owner holds it then. The field or the text of the owner continues under an id
--- that no process can have made, so no late command of the old owner changes anything, and the instance is still shown.
--- Its lease is 0 from then on.
+-- Releases like release.lua, but keeps the resource held until its minimum has passed, counted from the grant, whose time
+-- is in the fencing token. No process owns it then: the field or text of the owner continues under an id that no process
+-- can have created, so no late command of the old owner changes anything, and the instance is still shown. Its lease is 0
+-- from then on.
 --
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
 -- ARGV   1  owner
 --        2  the minimum in milliseconds; '' if only the next argument decides
---        3  how much of it can be left at most, in milliseconds: a token may be ahead of the clock
+--        3  the maximum that can be left of it, in milliseconds: a token may be ahead of the clock
 --        4  if given: grants nothing
 -- Reply  1: the owner held it, or the command was sent again
 --        0: not the owner; no lock was changed
@@ -33,7 +33,7 @@ if holder == '' then
   if permits then holder = owner end
 end
 if isKept then
-  -- Sent again. An acquire that came late may have queued the owner meanwhile, or granted it another share.
+  -- Repeated. In between, a late acquire may have queued the owner, or granted it another share.
   releaseLock(KEYS[1], KEYS[2], fenceKey, owner)
   return passedOn(1)
 end
@@ -52,12 +52,12 @@ if permits then
   local request = { mode = mode, count = tonumber(permits), about = about }
   addMember(KEYS[1], lock, kept, request, token, forMs)
 else
-  -- First: without memory to spare, Redis lets a script begin with this only.
+  -- First: when out of memory, Redis only lets a script begin with this.
   redis.call('PEXPIRE', KEYS[1], forMs)
   writeHolder(KEYS[1], { owner = kept, token = token, mode = mode, about = about, depth = 1 })
 end
 
--- The first waiters know until when the lease would have run. They are told how much is left instead.
+-- The first waiters know the old end of the lease. They are notified of the time that is left now.
 local lockKey, queueKey, ends, behind = KEYS[1], KEYS[2], leftMs, 0
 -- @inline tell-first-waiters
 return 1

@@ -1,11 +1,11 @@
--- Gives the lock of one instance back and queues for it again, in one round trip: the whole of release, then the
+-- Releases the lock of an instance and queues for it again, in one round trip: the whole of release, then the
 -- whole of acquire for the next waiter, which goes to the end of the queue.
 --
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
 --        4  the newest call, as for acquire
--- ARGV   Those at the end may be left out, as for acquire.
+-- ARGV   Trailing ones may be left out, as for acquire.
 --        1  owner
 --        2  owner id of the next waiter
 --        3  its lease in milliseconds
@@ -23,12 +23,12 @@ local askedMode, limit, labelText = ARGV[5] or '', tonumber(ARGV[6] or '') or 10
 if askedMode == '' then askedMode = 'exclusive' end
 if labelText == '' then labelText = nil end
 
--- The lock is the owner's, the first waiter is as nearly always, and the next waiter asks for the first time, for the
--- lock alone. What acquireLock does then, written out: each function of the includes below costs what a command costs.
+-- The owner holds the lock, the first waiter is of the usual kind, and the next waiter asks for the first time, for the
+-- lock alone. Does what acquireLock does then, written out: each function of the includes below costs as much as a command.
 local text = askedMode == 'exclusive' and ARGV[4] ~= '' and redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 local isFreed = false
--- One that ends older calls tells them as well: see acquiring.lua.
+-- A call that cancels older ones also notifies them: see acquiring.lua.
 if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
   -- @inline usual-grant owner=ARGV[1] lockKey=KEYS[1] queueKey=KEYS[2] fenceKey=KEYS[3]
   if isPassed then

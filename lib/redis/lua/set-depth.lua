@@ -1,10 +1,10 @@
--- Sets how often a reentrant holder or a writer has entered. The caller sends the depth itself, not "one more": a
--- command that is sent again cannot count twice.
+-- Sets how often a reentrant holder or a writer has entered. The caller sends the depth itself, not "one more", so
+-- that a repeated command cannot count twice.
 --
 -- KEYS   1  lock
 -- ARGV   1  owner
 --        2  depth
---        3  lease in milliseconds; a lease that has longer to run is not shortened
+--        3  lease in milliseconds; a longer lease is not shortened
 -- Reply  1: set
 --        0: not the owner; nothing was changed
 

@@ -1,8 +1,8 @@
--- Finds out whether a lock could be taken now: reads and writes what acquire.lua does, and leaves nothing behind. All
--- writes are in one step, so a process that dies leaves nothing either. No lock has this key, and no token is minted:
--- the script counts on in a copy of the fence.
+-- Finds out whether a lock could be acquired now: reads and writes what acquire.lua does, and leaves nothing behind. All
+-- writes are in one step, so a process that dies leaves nothing either. No lock uses this key, and no token is minted: the
+-- script increments a copy of the fence.
 --
--- KEYS   1  a key of its own, which looks like a lock's
+-- KEYS   1  an unused key that looks like a lock's
 --        2  its queue
 --        3  the fence
 -- ARGV   none

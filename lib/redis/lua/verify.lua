@@ -1,4 +1,4 @@
--- Tells whether this owner holds the lock, or a share of it. Changes nothing.
+-- Checks whether this owner holds the lock, or a share of it. Changes nothing.
 --
 -- KEYS   1  lock
 -- ARGV   1  owner

@@ -8,25 +8,25 @@ local now = clock[1] * 1000 + (clock[2] - clock[2] % 1000) / 1000
 
 // redis/lua/acquire.lua
 const acquireScript = `
--- Nobody holds it and nobody waits: nearly always. Written out, because each function costs what a command costs.
+-- No holder and no waiter: the usual case. Written out, because each function costs as much as a command.
 local isFree = not ARGV[7] and redis.call('EXISTS', KEYS[1], KEYS[2]) == 0
 local askedMode, labelText = ARGV[4] or '', ARGV[6]
 if askedMode == '' then askedMode = 'exclusive' end
 if labelText == '' then labelText = nil end
 if isFree and askedMode == 'exclusive' then
 
-  -- One command nearly always: the floor has to be set only once in a millisecond.
+  -- Usually one command: the floor has to be set only once per millisecond.
   local tick = redis.pcall('INCR', KEYS[3])
   if type(tick) == 'table' then
-    -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
+    -- A text of another program: LLEN raises Redis's own WRONGTYPE.
     if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
     tick = redis.call('INCR', KEYS[3])
   end
-  -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
+  -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
   if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
   local floor = (now - 1577836800000) * 100
   if tick < floor then
-    -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+    -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
     tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
     redis.call('SET', KEYS[3], string.format('%.0f', tick))
   end
@@ -41,18 +41,18 @@ end
 const fence = `
 local function mintToken(fenceKey)
 
-  -- One command nearly always: the floor has to be set only once in a millisecond.
+  -- Usually one command: the floor has to be set only once per millisecond.
   local tick = redis.pcall('INCR', fenceKey)
   if type(tick) == 'table' then
-    -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
+    -- A text of another program: LLEN raises Redis's own WRONGTYPE.
     if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', fenceKey) end
     tick = redis.call('INCR', fenceKey)
   end
-  -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
+  -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
   if tick > 281474976710655 then redis.call('LLEN', fenceKey) end
   local floor = (now - 1577836800000) * 100
   if tick < floor then
-    -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+    -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
     tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
     redis.call('SET', fenceKey, string.format('%.0f', tick))
   end
@@ -69,7 +69,7 @@ local function takeLock(lockKey, fenceKey, owner, mode, leaseMs, about)
   if mode == 'exclusive' then
     redis.call('SET', lockKey, owner .. ' ' .. text .. ' ' .. about, 'PX', leaseMs)
   else
-    -- Changes nothing yet, but where an ACL forbids it, it fails here and not after HSET: a lock never stands without expiry.
+    -- Changes nothing yet, but if an ACL forbids it, it fails here and not after HSET: a lock never exists without expiry.
     redis.call('PEXPIRE', lockKey, leaseMs)
     redis.call('HSET', lockKey, 'mode', mode, 'owner', owner, 'token', text, 'about', about)
     redis.call('PEXPIRE', lockKey, leaseMs)
@@ -89,12 +89,12 @@ local function readHolder(lockKey, text)
     if label and string.sub(label, 1, 2) == ' {' then return owner, token, 'exclusive', lease .. label end
     return false
   end
-  -- Such as the NOPERM of a user who may not read.
+  -- For example NOPERM, if the user may not read.
   if not string.find(text.err, 'WRONGTYPE', 1, true) then return redis.call('GET', lockKey) end
   local fields = redis.pcall('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized', 'owner', 'token', 'about', 'depth')
   if fields.err and string.find(fields.err, 'WRONGTYPE', 1, true) then return false end
   if fields.err then return redis.call('HMGET', lockKey, 'mode') end
-  -- What is counted with is a number: other programs can write here.
+  -- Must be a number: other programs can write here.
   if fields[6] and fields[1] ~= 'read' and fields[1] ~= 'semaphore' then
     local token, about = fields[7] or '', string.match(fields[8] or '', '^%d.*$')
     return fields[6], string.find(token, '^%d+$') and token or false, fields[1] or 'reentrant', about or '', fields[9]
@@ -109,8 +109,8 @@ end
 
 // redis/lua/include/members.lua
 const members = `
--- A lock that is shared, without the members whose lease is over; nil if that were all of them. Give it the fields that
--- readHolder gave, where there are any. Of very many members some may still be there whose lease is over: isPartial.
+-- A shared lock without its expired members; nil if all have expired. Pass the result of readHolder, if there is one.
+-- With very many members, some expired ones may still be there: isPartial.
 local function readMembers(lockKey, fields)
   fields = fields or redis.call('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized')
   if not fields[1] then return nil end
@@ -121,14 +121,14 @@ local function readMembers(lockKey, fields)
   if lock.soonest > now then return lock end
   local sweep = redis.call('HGET', lockKey, 'sweep')
   local from, seen = string.match(sweep or '0 9000000000000000', '^(%d+) (%d+)$')
-  -- Not a cursor of Redis: another program's.
+  -- Not a cursor of Redis: written by another program.
   if not from or #from > 15 then from, seen = '0', '9000000000000000' end
   local page = redis.call('HSCAN', lockKey, from, 'COUNT', 100)
   local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
   seen = tonumber(seen)
   for index = 1, #entries, 2 do
     local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)')
-    -- No time, so another program's: as findMember sees it.
+    -- Not a time, so written by another program: like findMember.
     if permits and #expiry > 15 then permits = nil end
     if permits and tonumber(expiry) <= now then
       gone[#gone + 1] = entries[index]
@@ -139,7 +139,7 @@ local function readMembers(lockKey, fields)
     end
   end
   if #gone > 0 then redis.call('HDEL', lockKey, unpack(gone)) end
-  -- Nearly always all of them are seen at once, and counted anew.
+  -- Usually all members are visited at once, and counted again.
   lock.used = from == '0' and cursor == '0' and used or lock.used - freed
   local written
   if cursor ~= '0' then
@@ -149,7 +149,7 @@ local function readMembers(lockKey, fields)
     redis.call('DEL', lockKey)
     return nil
   elseif seen == 9000000000000000 then
-    -- Some were passed over: another server has gone on with a cursor that meant nothing to it. Once more from the beginning.
+    -- Some were skipped: another server has continued from a foreign cursor. Starts again from the beginning.
     lock.sweep, lock.seen = cursor, seen
     written = redis.pcall('HSET', lockKey, 'used', lock.used, 'sweep', '0 9000000000000000')
   else
@@ -157,19 +157,19 @@ local function readMembers(lockKey, fields)
     if sweep then redis.call('HDEL', lockKey, 'sweep') end
     written = redis.pcall('HSET', lockKey, 'used', lock.used, 'soonest', string.format('%.0f', seen))
   end
-  -- Where nobody was dropped it may fail for want of memory: then this look was in vain, and the next one is as well.
+  -- If no member was dropped, it may fail for lack of memory: then this scan has no effect, nor has the next one.
   lock.isPartial = cursor ~= '0' and type(written) == 'number'
   return lock
 end
 
--- The key lives at least this much longer. Writes in any case, and before all else: without memory to spare, Redis lets a
--- script begin with this only.
+-- Extends the key by at least this time. Always writes, and first: when out of memory, Redis only lets a script begin
+-- with this.
 local function keepAlive(lockKey, leaseMs)
   local ttl = math.max(tonumber(leaseMs), redis.call('PTTL', lockKey))
   redis.call('PEXPIRE', lockKey, string.format('%.0f', ttl))
 end
 
--- One more member of a lock that was read, or nil and free. Gives the lock as it is then.
+-- Adds a member to a lock that was read, or nil and free. Returns the resulting lock.
 local function addMember(lockKey, lock, owner, request, token, leaseMs)
   local expiry = now + leaseMs
   local isNew = not lock or lock.used == 0
@@ -177,7 +177,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock = lock or { mode = request.mode, used = 0, total = request.total, resized = request.resized }
   if request.resized and not lock.resized then lock.total, lock.resized = request.total, true end
   if lock.sweep then
-    -- Its own that is over may not have been seen yet; and what it gets now, not any more.
+    -- Its own expired entry may not have been visited yet, and its new one is not visited any more.
     lock.used = lock.used - (string.match(redis.call('HGET', lockKey, owner) or '', '^(%d+) ') or 0)
     lock.seen = math.min(lock.seen, expiry)
   end
@@ -185,7 +185,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
   local soonest = string.format('%.0f', lock.soonest)
   local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. request.about
-  -- Also for a key that is not there: where an ACL forbids it, it fails here, and the lock never stands without expiry.
+  -- Even without a key: if an ACL forbids it, it fails here, so the lock never exists without expiry.
   if isNew then redis.call('PEXPIRE', lockKey, leaseMs) else keepAlive(lockKey, leaseMs) end
   if not lock.total then
     redis.call('HSET', lockKey, 'mode', lock.mode, 'used', lock.used, 'soonest', soonest, owner, entry)
@@ -200,8 +200,8 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   return lock
 end
 
--- A member leaves. Gives 1 if its lease still ran, and the lock as it is then: with nobody left the key is gone, but how
--- many permits there were still counts for whoever is next in this step.
+-- Removes a member. Returns 1 if its lease had not expired, and the resulting lock: without members the key is gone, but
+-- the number of permits still applies to the next waiter in this step.
 local function removeMember(lockKey, owner, fields)
   local lock = readMembers(lockKey, fields)
   local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)')
@@ -221,8 +221,8 @@ end
 
 // redis/lua/include/admission.lua
 const admission = `
--- about: what is stored with what it is granted; see holder.lua. It is the lease, and the label where there is one. Of a
--- place in the queue it is read as a whole.
+-- about: stored with a grant; see holder.lua. It is the lease, and the label if there is one. For a place in the queue,
+-- it is read as a whole.
 local function parseRequest(text, about, label)
   if label then about = about .. ' ' .. label end
   if string.sub(text, 1, 10) ~= 'semaphore:' then return { mode = text, count = 1, about = about } end
@@ -232,13 +232,13 @@ local function parseRequest(text, about, label)
   }
 end
 
--- How many permits there are: a total that somebody has decided on counts for all.
+-- The number of permits: a total that was set by a resize applies to all.
 local function totalFor(lock, request)
   if request.resized and not lock.resized then return request.total end
   return lock.total
 end
 
--- Whether the request cannot be granted, however long it waits: it takes the resource for something else.
+-- True if the request can never be granted: it uses the resource for something else.
 local function isMismatch(lock, request)
   if (lock.mode == 'semaphore') ~= (request.mode == 'semaphore') then return true end
   if lock.mode ~= 'semaphore' then return false end
@@ -246,7 +246,7 @@ local function isMismatch(lock, request)
   return request.count > totalFor(lock, request)
 end
 
--- Whether it can be granted now, if it is its turn.
+-- True if it can be granted now, if it is its turn.
 local function admits(lock, request)
   if not lock then return true end
   if lock.mode == 'read' then return request.mode == 'read' end
@@ -256,12 +256,12 @@ end
 
 // redis/lua/include/queue.lua
 const queue = `
--- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
--- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
+-- The format of a place. isStrange: the sorted set has no place, so it belongs to another program. isWatched: there are
+-- watchers, but no waiters. isPassedOn: the script itself passes what it frees to its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+) (%d.*)$', 100, false, false
 local isWatched, isPassedOn, isNotified = false, false, false
 
--- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
+-- The number of the owner's place, if it has one. Anything but a sorted set belongs to another program: WRONGTYPE.
 local function findPlace(queueKey, owner)
   return redis.call('ZSCORE', queueKey, owner)
 end
@@ -271,8 +271,8 @@ local function leaveQueue(queueKey, number, owner, data)
   redis.call('ZREM', queueKey, owner, data, '#' .. number)
 end
 
--- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp, its data and
--- what is stored about it. The places before it are dropped. Where there are too many of these for one script: an empty string.
+-- The first waiter whose place has not expired: its owner, number, mode, the time left of its place, its stamp, its data
+-- and about. Drops the places before it. If there are too many of these for one script: an empty string.
 local function firstWaiter(queueKey)
   local head = redis.call('ZRANGE', queueKey, 0, 1)
   while head[1] do
@@ -291,8 +291,8 @@ local function firstWaiter(queueKey)
     end
     local isDead, places, gone = number and true, redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
     local index = 1
-    -- What another program has written before a place or a watcher is dropped, and expiries without a place. Where there
-    -- is nothing of ours, the key is not ours.
+    -- Drops what another program has written before a place or a watcher, and expiries without a place. Without anything
+    -- of ours, the key is not ours.
     while places[index] do
       number, mode, expiry = string.match(places[index], PLACE)
       if isDead and (not number or tonumber(expiry) > now) then break end
@@ -329,8 +329,8 @@ local function take(lockKey, fenceKey, lock, owner, request, leaseMs)
   return token, addMember(lockKey, lock, owner, request, string.format('%.0f', token), leaseMs)
 end
 
--- What an owner holds, alone or as a member, is free. Gives 1 if it still held it, and the lock as it is then. The
--- fields are those that readHolder gave, where it did.
+-- Frees what an owner holds, alone or as a member. Returns 1 if it still held it, and the resulting lock. The fields
+-- are the result of readHolder, if there is one.
 local function giveBack(lockKey, owner, isShared, fields)
   if isShared then return removeMember(lockKey, owner, fields) end
   return redis.call('DEL', lockKey), nil
@@ -340,7 +340,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   if not fenceKey then
     local ends, behind = 0, 0
     pcall(firstWaiter, queueKey)
-    -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+    -- Another program may have overwritten the queue, or the ACL forbids its key. That does not affect the lock.
     local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
     for index = 1, #places do
       local position, _, lasts, sentAt = string.match(places[index], PLACE)
@@ -386,13 +386,13 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
       break
     end
     local request, client = parseRequest(mode, about), string.match(owner, '^([^ ].*)/')
-    -- What another program has written, and no waiter can have sent, is dropped.
+    -- Drops what another program has written, and no waiter can have sent.
     local isPlace = client and leaseMs < 1000000000000000 and (mode == 'exclusive' or mode == 'read' or mode == 'write'
       or mode == 'reentrant' or ((request.count or 0) > 0 and request.total and request.count <= request.total))
     local isMisfit = isPlace and lock and isMismatch(lock, request)
     local isBlocked = isPlace and not isMisfit and not admits(lock, request)
     if isBlocked or budget <= 0 then
-      -- Those whose lease is over, and who were not looked at yet, may have what it needs.
+      -- Expired members that were not visited yet may have what it needs.
       isCut = isCut or not isBlocked or lock.isPartial
       break
     end
@@ -402,12 +402,12 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
     if isPlace and inCluster == 0 then
       local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
       if listeners.err or listeners[2] == 0 then
-        -- PUBLISH also counts who listens to a pattern; but without the right to it nothing is certain.
+        -- PUBLISH also counts pattern subscribers; and without permission nothing is certain.
         local receivers = redis.pcall('PUBLISH', channel, '')
         isDeaf = type(receivers) == 'number' and (receivers == 0 or not listeners.err)
       end
     end
-    -- One that takes the resource for something else is told so by its next heartbeat.
+    -- A waiter that uses the resource for something else finds out with its next heartbeat.
     if not isMisfit and not isDeaf then
       budget = budget - 3
       local token, shared = take(lockKey, fenceKey, lock, owner, request, string.format('%.0f', leaseMs))
@@ -421,7 +421,7 @@ local function grantWaiting(lockKey, queueKey, fenceKey, lock, own)
   end
   if isCut and not isNotified then
     isNotified = true
-    -- Those that asked last: their places last longest.
+    -- The waiters that asked last: their places last longest.
     for _, mark in ipairs(redis.call('ZRANGE', queueKey, '(100000000000000', '(' .. now, 'BYSCORE', 'REV', 'LIMIT', 0, 3)) do
       local number, left = string.match(mark, '^#(%d+)$'), 0
       local members = number and redis.call('ZRANGE', queueKey, number, number, 'BYSCORE') or {}
@@ -441,7 +441,7 @@ end
 
 // redis/lua/include/lease.lua
 const lease = `
--- What is left of the holder's lease. A lock without one (somebody called PERSIST) never ends: ask again in a second.
+-- The time left of the holder's lease. Without expiry (after PERSIST), a lock never ends: ask again in a second.
 local function holderTtl(lockKey)
   local ttl = redis.call('PTTL', lockKey)
   return ttl < 0 and 1000 or ttl
@@ -450,7 +450,7 @@ end
 
 // redis/lua/include/holder-renewal.lua
 const holderRenewal = `
--- Writes it anew; the expiry stays.
+-- Rewrites it; the expiry stays.
 local function writeHolder(lockKey, holder)
   if holder.mode == 'exclusive' then
     redis.call('SET', lockKey, holder.owner .. ' ' .. holder.token .. ' ' .. holder.about, 'KEEPTTL')
@@ -459,9 +459,9 @@ local function writeHolder(lockKey, holder)
   end
 end
 
--- The lease starts anew, and is not made shorter unless it is said to: a command that comes late must not cut what was
--- extended since. Sets the expiry in any case, and first: a sender that waits for replicas waits for all that was written
--- before, too, and without memory to spare, Redis lets a script begin with this only. Gives what was left of it before.
+-- Restarts the lease, and only shortens it if exactly is set: a late command must not cut a lease that was extended
+-- since. Always sets the expiry, and first: a sender that waits for replicas also waits for all earlier writes, and when
+-- out of memory, Redis only lets a script begin with this. Returns the time that was left before.
 local function renewHolder(lockKey, holder, leaseMs, exactly)
   local ttl = redis.call('PTTL', lockKey)
   local lasts = string.format('%.0f', exactly and leaseMs or math.max(leaseMs, ttl))
@@ -477,7 +477,7 @@ end
 
 // redis/lua/include/any-lock.lua
 const anyLock = `
--- What stands: nil where the lock is free; owner, token, mode, about and depth of one holder; or see readMembers.
+-- Returns nil if the lock is free; owner, token, mode, about and depth of one holder; or see readMembers.
 local function readLock(lockKey)
   local owner, token, mode, about, depth = readHolder(lockKey)
   if owner == nil then return nil end
@@ -492,7 +492,7 @@ end
 
 // redis/lua/include/member.lua
 const member = `
--- Of a member whose lease runs. about: see holder.lua.
+-- Only for a member whose lease has not expired. about: see holder.lua.
 local function findMember(lockKey, owner)
   local entry = redis.call('HGET', lockKey, owner)
   if not entry then return nil end
@@ -504,7 +504,7 @@ end
 
 // redis/lua/include/renewal.lua
 const renewal = `
--- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
+-- Restarts the member's lease, and only shortens it if exactly is set. Returns its token, or nil.
 local function renewMember(lockKey, owner, leaseMs, exactly)
   local permits, token, expiry, about = findMember(lockKey, owner)
   if not permits then return nil end
@@ -516,7 +516,7 @@ local function renewMember(lockKey, owner, leaseMs, exactly)
   if exactly and renewed < expiry then
     local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
     if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', lasts) end
-    -- It may have been seen already.
+    -- It may have been visited already.
     local cursor, seen = string.match(bounds[2] or '', '^(%d+) (%d+)$')
     if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. lasts) end
   end
@@ -526,7 +526,7 @@ end
 
 // redis/lua/include/resizing.lua
 const resizing = `
--- So many permits there are, for everybody.
+-- This number of permits applies to all callers.
 local function resize(lockKey, lock, total)
   lock.total, lock.resized = total, true
   redis.call('HSET', lockKey, 'total', total, 'resized', 1)
@@ -535,9 +535,8 @@ end
 
 // redis/lua/include/joining.lua
 const joining = `
--- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
--- places will be over that are not; or false where there are as many waiters as the caller accepts: those whose place
--- has expired do not count for that.
+-- Joins the end, or renews its place. Returns its place, from 1, and the milliseconds until the first unexpired place
+-- expires; or false if there are as many waiters as the caller accepts, not counting expired places.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, about)
   local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil
   local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. ' ' .. about
@@ -545,7 +544,7 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     ttl = redis.call('PTTL', queueKey)
     local data = redis.call('ZRANGE', queueKey, number, number, 'BYSCORE')[1]
     local rewritten = ' ' .. number .. place
-    -- In this order nothing of the place is missing where Redis refuses to go on, for want of memory or of a right.
+    -- In this order, the place is complete even if Redis rejects a command, for lack of memory or a permission.
     redis.call('ZADD', queueKey, expiry, '#' .. number, number, rewritten)
     -- Another program may have removed it. Within a millisecond, both are the same.
     if data ~= owner and data ~= rewritten then redis.call('ZREM', queueKey, data) end
@@ -554,14 +553,14 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
     soonest = expiry
     if length > 0 then
-      -- Where the places end and their expiries begin: the last number, and the soonest expiry.
+      -- The border between places and expiries: the last number, and the soonest expiry.
       edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
       if length % 1 > 0 or string.sub(edge[1], 1, 1) == '#' or string.sub(edge[3], 1, 1) ~= '#' then
-        -- Watchers stand behind them, and do not count.
+        -- Watchers come after them, and do not count.
         length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
         edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
         if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then
-          -- Another program has written between the places. What it wrote is dropped.
+          -- Another program has written between the places. Drops that.
           local members, kept, gone, open = redis.call('ZRANGE', queueKey, 0, 599), {}, {}, nil
           for _, member in ipairs(members) do
             if string.find(member, PLACE) then
@@ -588,7 +587,7 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
       end
       last, soonest = edge[2], math.min(tonumber(edge[4]), expiry)
       if soonest <= now then
-        -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.
+        -- Drops some expired places, wherever they are: more than join, so that they do not pile up.
         local due, gone = redis.call('ZRANGE', queueKey, 2 * length, 2 * length + 15, 'WITHSCORES'), {}
         for index = 1, #due, 2 do
           if tonumber(due[index + 1]) > now then break end
@@ -600,9 +599,9 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
         length = length - #gone / 3
       end
     end
-    -- After dead waiters may have taken the key with them.
+    -- Last, because dead waiters may have taken the key with them.
     ttl = redis.call('PTTL', queueKey)
-    -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
+    -- Changes nothing without a key, but fails here if an ACL forbids it: a queue never exists without expiry.
     if ttl < 0 then redis.call('PEXPIRE', queueKey, leaseMs) end
     number, before = last + 1, length
     redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)
@@ -619,7 +618,7 @@ end
 // redis/lua/include/acquiring.lua
 const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner, mode, leaseMs, sentAt, maxWaiters, label, newestKey, newest,
   isKnown, known)
-  -- Read before anything is written: whatever is wrong with a key must not leave a lock behind.
+  -- Read before anything is written: a problem with a key must not leave a lock behind.
   local number = findPlace(queueKey, owner)
   local lock, first, held = known, nil, nil
   if not isKnown then lock = readLock(lockKey) end
@@ -636,8 +635,8 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
   end
   local began, keepMs
   if newest and not number then
-    -- It joins now. Not if a newer one has joined before: that would be ended by it. A time that is still to come is of before
-    -- the clock of Redis was set back.
+    -- It joins now, unless a newer call has joined already, which it would cancel. A time in the future is from before the
+    -- clock of Redis was set back.
     local newerBegan, newer = string.match(redis.call('GET', newestKey) or '', '^(%d+) (.+)$')
     local age, keep = string.match(newest, '^(%d+) (%d+)$')
     began, keepMs = now - age, keep
@@ -647,7 +646,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
   end
   local request = parseRequest(mode, leaseMs, label)
   if not lock or lock.used then
-    -- A holder died, or a writer before whom readers wait: whoever is next comes before this one.
+    -- A holder died, or a writer that readers wait behind: the next waiters come before this one.
     lock, first = grantWaiting(lockKey, queueKey, fenceKey, lock, owner)
     -- This raises Redis's own error.
     if isStrange then redis.call('LLEN', queueKey) end
@@ -659,7 +658,7 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     if began then redis.call('SET', newestKey, string.format('%.0f', began) .. ' ' .. owner, 'PX', keepMs) end
     return (take(lockKey, fenceKey, lock, owner, request, leaseMs))
   end
-  -- In a moment there is more to be known.
+  -- More is known in a moment.
   local ttl = 1
   if lock and not isCut and not lock.isPartial then
     ttl = lock.mode == 'semaphore' and math.max(1, lock.soonest - now) or holderTtl(lockKey)
@@ -681,14 +680,14 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     end
   elseif lock and not isCut then
     local named = {}
-    -- 8 of so many fields are members, because 6 at most are not.
+    -- 8 of this many fields are members, because at most 6 are not.
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
       local client = string.match(fields[index], '^(%S+)/')
       if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
     end
     local count = #named
-    -- There may be more. Of readers, used says how many.
+    -- There may be more. For readers, used is their number.
     if #fields == 28 then
       count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
     end
@@ -697,23 +696,23 @@ const acquiring = `local function acquireLock(lockKey, queueKey, fenceKey, owner
     end
   end
   if sentAt == '' then return { 'busy', ttl, seen, (isCut or (lock and lock.isPartial)) and 1 or nil } end
-  -- It keeps the place that it has, and has none.
+  -- It may only keep a place, and has none.
   if not number and tonumber(maxWaiters) == 0 then return { 'full', ttl, seen } end
   local place, soonestMs = joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, tonumber(maxWaiters), request.about)
   if not place then return { 'full', ttl, seen } end
   if began then redis.call('SET', newestKey, string.format('%.0f', began) .. ' ' .. owner, 'PX', keepMs) end
-  -- The TTL is that of the last reader, which may end before one that dies.
+  -- The TTL is the last reader's, but a reader that dies may expire earlier.
   if lock and lock.mode == 'read' then soonestMs = math.max(1, math.min(soonestMs, lock.soonest - now)) end
   if request.resized and lock and lock.used and not lock.resized then
-    -- From now on its total counts for those before it as well.
+    -- From now on its total also applies to the waiters before it.
     resize(lockKey, lock, request.total)
     grantWaiting(lockKey, queueKey, fenceKey, lock)
   end
   local told
   if string.sub(owner, -1) == '!' then
-    -- A call that ends older ones: its owner id ends so. The holder of an exclusive lock is told, and a hundred of the waiters
-    -- before it, where their owner ids end with ~ or ~!: "seal superseded instance resource" in the inboxes of their clients;
-    -- see grant-seal.ts. Nothing is taken from them.
+    -- A call that cancels older ones has such an owner id. Notifies the holder of an exclusive lock, and a hundred waiters
+    -- before it, if their owner ids end with ~ or ~!: "seal superseded instance resource" in the inboxes of their clients;
+    -- see grant-seal.ts. Takes nothing from them.
     local older = place > 1 and redis.call('ZRANGE', queueKey, 0, math.min(2 * place, 202) - 3) or {}
     older[#older + 1] = lock and lock.owner
     local said, prefix = 'superseded ' .. string.match(owner, '^[^/]*'), string.match(lockKey, '^(.*){[^{}]*}$')
@@ -744,7 +743,7 @@ const answerRollScript = `
 local answers, client, answer = KEYS[2], ARGV[2], ARGV[3]
 if ARGV[1] == '' then
   answer = string.format('%.0f ', now) .. answer
-  -- Each report looks at two of them, so those of dead instances do not add up.
+  -- Each report checks two others, so that reports of dead instances do not pile up.
   local some = redis.pcall('HRANDFIELD', answers, 2, 'WITHVALUES')
   for index = 1, #some, 2 do
     if now - tonumber(string.match(some[index + 1], '^%d+') or 0) > tonumber(ARGV[4]) then
@@ -764,7 +763,7 @@ const callRollScript = `
 local key, nonce, scope, channel = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 local standing = redis.call('HMGET', key, 'nonce', 'scope', 'at', 'asked')
 local ageMs = now - (tonumber(standing[3] or '') or 0)
--- A clock that was set back must not keep one standing.
+-- A clock that was set back must not keep one open.
 if standing[1] and (standing[1] == nonce or (ageMs >= 0 and ageMs < tonumber(ARGV[4]))) then
   return { standing[1], standing[2], tonumber(standing[3]), math.max(ageMs, 0), tonumber(standing[4]) }
 end
@@ -834,7 +833,7 @@ local function judgeTick(lastKey, at, earlyMs, lateMs)
   if at < now - lateMs or (at <= last and last <= now + earlyMs) then return 'late', now - at end
 end
 
--- The last tick that was claimed. One that could not have been claimed by now is of a clock that was set back.
+-- The last tick that was claimed. If it could not have been claimed yet, the clock was set back.
 local function noteTick(lastKey, at, earlyMs, keepMs)
   local last = tonumber(redis.call('GET', lastKey) or '') or 0
   if tonumber(at) > last or last > now + earlyMs then redis.call('SET', lastKey, at, 'PX', keepMs) end
@@ -849,13 +848,13 @@ local function readRecord(recordKey)
   return { schedule = fields[1], owed = fields[2], span = fields[3], pause = fields[4], missed = fields[5], next = fields[6], told = fields[7], since = fields[8], stated = fields[9], down = fields[10], by = fields[11] or '-', other = fields[12] }
 end
 
--- How long what belongs to a job is kept from now on, in milliseconds: keepMs after its next tick, and never shorter than before.
+-- The TTL of a job's keys in milliseconds: until keepMs after its next tick, and never shorter than before.
 local function keepFor(recordKey, next, keepMs)
   local ahead = math.max(0, (tonumber(next) or 0) - now)
   return string.format('%.0f', math.max(redis.call('PTTL', recordKey), ahead + keepMs))
 end
 
--- Keeps the record, the history and the instances.
+-- Extends the record, the history and the instances.
 local function keepJob(recordKey, runsKey, instancesKey, ttl)
   redis.pcall('PEXPIRE', recordKey, ttl)
   redis.pcall('PEXPIRE', runsKey, ttl)
@@ -870,7 +869,7 @@ local function noteInstance(instancesKey, owner, keepMs)
   local seen = redis.pcall('ZSCORE', instancesKey, instance)
   if type(seen) == 'table' or (seen and tonumber(seen) > now - 60000) then return end
   redis.pcall('ZADD', instancesKey, now, instance)
-  -- Each start of a process has a name of its own.
+  -- Each start of a process has a new name.
   local oldest = redis.pcall('ZRANGE', instancesKey, 0, 0, 'WITHSCORES')
   if oldest[1] and oldest[1] ~= instance and (tonumber(oldest[2]) < now - keepMs or redis.call('ZCARD', instancesKey) > 1000) then
     redis.call('ZREM', instancesKey, oldest[1])
@@ -889,7 +888,7 @@ end
 
 // features/jobs/redis/lua/include/job-runs.lua
 const jobRuns = `
--- So many entries are looked at for one that has not ended: only those of missed ticks come between.
+-- How many entries to search for a run that has not ended: only missed ticks can be in between.
 local function recentRuns(runsKey)
   local entries = redis.pcall('LRANGE', runsKey, 0, 63)
   return entries.err and {} or entries
@@ -930,18 +929,18 @@ local lockKey, claimKey, fenceKey, lastKey, runsKey, recordKey, pauseKey, instan
 local owner, leaseMs, keepMs, overlap, takeOver, dueAt, earlyMs, lateMs, lastKeepMs, maxReruns = unpack(ARGV, 1, 10)
 local kind, historySize, schedule, previous, nextAt, recordKeepMs, entryTick, differMs, isDate = unpack(ARGV, 11, 19)
 
--- Such as the runs of one text for each of a million orders: they leave nothing behind.
+-- For example, one run for each of a million orders: they leave nothing behind.
 local isRemembered = kind and (historySize ~= '0' or schedule ~= '' or nextAt ~= '')
 if isRemembered then noteInstance(instancesKey, owner, recordKeepMs) end
 local claim = redis.call('GET', claimKey)
--- The same text comes again, such as that of an interval. A release may have made the interval shorter.
+-- The same text recurs, for example for an interval. A release may have shortened the interval.
 if claim and dueAt == '' and takeOver == 'nothing' and redis.call('PTTL', claimKey) > tonumber(keepMs) then
   redis.call('PEXPIRE', claimKey, keepMs)
 end
 local function noteNext()
   redis.pcall('HSET', recordKey, 'next', nextAt, 'stated', string.format('%.0f', now), 'by', string.match(owner, '^[^/]*'))
 end
--- This instance comes to the ticks of its schedule, also where another one was first at this tick.
+-- This instance follows its schedule, even if another one claimed this tick first.
 if claim and kind == 'tick' and schedule ~= '' and nextAt ~= '' then
   local told = redis.pcall('HGET', recordKey, 'next')
   local isOlder = type(told) == 'string' and (tonumber(told) or 0) < tonumber(nextAt)
@@ -959,7 +958,7 @@ if holder and holder.owner == owner and holder.token then
 end
 local ttl = holder and holderTtl(lockKey) or 0
 if claim and not isMine and claimant ~= 'returned' then
-  -- Whoever watches keeps the claim in memory, however long the run takes.
+  -- Watching instances keep the claim in memory, however long the run takes.
   if takeOver ~= 'nothing' then redis.call('PEXPIRE', claimKey, keepMs) end
   if holder or takeOver == 'nothing' or (isBegun and takeOver == 'unbegun') then
     return { 'taken', ttl, isBegun and 1 or 0 }
@@ -970,13 +969,13 @@ if claim and not isMine and claimant ~= 'returned' then
   end
 end
 local record = kind and readRecord(recordKey)
--- Whether the record has another schedule, with which some instance still comes to its ticks. See JobNote.schedule.
+-- True if the record has another schedule that an instance still follows. See JobNote.schedule.
 local function isOfOthers()
   local ahead, stated = tonumber(record.next or ''), tonumber(record.stated or '')
   if (record.schedule or '') == schedule or not ahead or not stated then return false end
   return now <= ahead + (tonumber(lateMs) or 60000) and now < stated + 172800000
 end
--- This instance comes by another schedule than the record has. To a minute.
+-- This instance follows another schedule than the record has. Accurate to a minute.
 local function noteOther()
   if kind ~= 'tick' or schedule == '' or (record.schedule or '') == '' then return nil end
   local since, at, told, text = string.match(record.other or '', '^(%d+) (%d+) (%d) %S+ (.*)$')
@@ -1004,12 +1003,12 @@ if dueAt ~= '' and not claim then
   local date = isDate == '1' and redis.pcall('HGET', recordKey, 'date')
   if type(date) == 'string' and tonumber(date) ~= tonumber(dueAt) then return { 'otherDate', tonumber(date), 0 } end
   local refusal, byMs = judgeTick(lastKey, dueAt, earlyMs, lateMs)
-  -- A call by hand asks for the tick that was due last. In a new job, that was before anything was known of it.
+  -- A manual call claims the last tick that was due. For a new job, that was before it was registered.
   if refusal == 'late' and kind == 'tick' and record.since and record.since == redis.call('GET', lastKey) then
     if tonumber(dueAt) >= now - lateMs and (tonumber(nextAt) or 0) > now then refusal = nil end
   end
   if refusal then return { refusal, byMs, 0 } end
-  -- With this tick accounted, no other could be claimed that was due before.
+  -- Once this tick is accounted, no earlier one can be claimed.
   if kind and previous ~= '' and record.schedule == schedule then
     local last = tonumber(redis.call('GET', lastKey) or '')
     if last and last <= now + earlyMs and last < tonumber(previous) then return { 'gap', last, now - dueAt } end
@@ -1024,7 +1023,7 @@ if kind then
   jobKeep = keepFor(recordKey, nextAt, recordKeepMs)
   if isRemembered then lastKeep = string.format('%.0f', math.max(jobKeep, tonumber(lastKeepMs) or 0)) end
 end
--- The answer to an earlier grant of this owner came too late, and now it does not get the run.
+-- The reply to an earlier grant of this owner arrived too late, and now it does not get the run.
 local function refuseUnbegun()
   if not kind or not isMine or state == '' then return end
   forgetRun(runsKey, recordKey, entryTick, attempt, kind == 'catchUp' and previous or '')
@@ -1033,7 +1032,7 @@ end
 if kind and kind ~= 'manual' then
   local at, till, by = readPause(pauseKey)
   if at and kind == 'tick' then
-    -- It is over for all instances, also for those that ask after a resume.
+    -- It is finished for all instances, even those that ask after a resume.
     if dueAt ~= '' then noteTick(lastKey, dueAt, earlyMs, lastKeep) end
     redis.call('SET', claimKey, 'finished', 'PX', keepMs)
     noteSchedule()
@@ -1058,7 +1057,7 @@ if holder and overlap == 'skip' then
 end
 local granted = writeClaim(owner, attempt)
 if holder then
-  -- What was granted stays so: this command may be an old one that comes late, after the run.
+  -- A grant stays: this may be an old command that arrives after the run.
   redis.call('SET', claimKey, state == '' and owner or granted, 'PX', keepMs)
   return { 'claimed', ttl, 0 }
 end
@@ -1068,7 +1067,7 @@ if not kind then return { 'granted', token, attempt } end
 if kind == 'catchUp' then redis.pcall('HDEL', recordKey, 'owed') end
 local flags = string.rep('r', attempt - 1) .. (kind == 'manual' and 'm' or '') .. (kind == 'catchUp' and 'c' or '')
 local entry = entryTick .. ' ' .. now .. ' ' .. (flags == '' and '-' or flags) .. ' ' .. string.match(owner, '^[^/]*')
--- The answer to an earlier grant of this owner came too late: that run never began.
+-- The reply to an earlier grant of this owner arrived too late: that run never began.
 if isMine and state ~= '' then dropOpenRun(runsKey, entryTick, attempt) end
 addRuns(runsKey, historySize, entry .. ' ' .. string.format('%.0f', token))
 keepJob(recordKey, runsKey, instancesKey, jobKeep)
@@ -1100,16 +1099,16 @@ return passedOn(1)
 const releasing = `
 local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   local holder, _, _, fields = readHolder(lockKey, text)
-  -- Where another program's key stands in the place of the queue, the lock is freed all the same.
+  -- If another program has overwritten the queue, the lock is still freed.
   local isQueue, number = pcall(findPlace, queueKey, owner)
   if isQueue and number then leaveQueue(queueKey, number, owner) end
   -- Another owner's, or another program's key.
   local isOthers = holder == false or (holder and holder ~= '' and holder ~= owner)
   local released, isKnown, lock = 0, not isOthers, nil
-  -- First, also where the lock is passed on: without memory to spare, Redis lets a script begin with a deletion only.
+  -- First, even if the lock is passed on: when out of memory, Redis only lets a script begin with a deletion.
   if holder and isKnown then released, lock = giveBack(lockKey, owner, holder == '', fields) end
   if not isQueue then return released, isKnown, lock end
-  -- Where another program's key stands in the place of the fence as well: it grants nothing, and the waiters are told why by their
+  -- If another program has overwritten the fence as well, it grants nothing, and the waiters find out why with their
   -- heartbeats.
   if isKnown then
     isKnown, lock = pcall(grantWaiting, lockKey, queueKey, fenceKey, lock)
@@ -1119,7 +1118,7 @@ local function releaseLock(lockKey, queueKey, fenceKey, owner, text)
   if ends > 0 then
     local behind = number
     pcall(firstWaiter, queueKey)
-    -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+    -- Another program may have overwritten the queue, or the ACL forbids its key. That does not affect the lock.
     local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
     for index = 1, #places do
       local position, _, lasts, sentAt = string.match(places[index], PLACE)
@@ -1147,14 +1146,14 @@ const endRunScript = `
 local lockKey, queueKey, fenceKey, runsKey, recordKey = unpack(KEYS)
 local owner, token, outcome, errorTexts = unpack(ARGV, 1, 4)
 
--- First: without memory to spare, Redis lets a script begin with a deletion only.
+-- First: when out of memory, Redis only lets a script begin with a deletion.
 local done = passedOn((releaseLock(lockKey, queueKey, not ARGV[5] and fenceKey, owner)))
 local open = ' ' .. token
 local hasEnded = false
 local function findRun(first, last)
   local entries = redis.pcall('LRANGE', runsKey, first, last)
   for index, run in ipairs(entries.err and {} or entries) do
-    -- One that has ended has a message at its end.
+    -- An ended run has a message at its end.
     if string.sub(run, -#open) == open and string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then return first + index - 1, run end
     hasEnded = hasEnded or string.find(run, open .. ' ', 1, true) ~= nil
   end
@@ -1167,7 +1166,7 @@ if index and outcome == 'none' then
 elseif index then
   redis.pcall('LSET', runsKey, index, run .. ' ' .. now .. ' ' .. outcome .. ' ' .. errorTexts)
 end
--- A command that is sent again changes nothing.
+-- A repeated command changes nothing.
 local isFirst = index or (done % 2 == 1 and not hasEnded)
 -- Without a history and a record, the run leaves nothing behind.
 local isKept = outcome == 'ok' and isFirst and (index or redis.call('PTTL', recordKey) ~= -2)
@@ -1193,8 +1192,8 @@ end
 
 local standing = redis.call('GET', claimKey)
 if standing and standing == drop then
-  -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
-  -- Redis lets a script begin with a deletion only.
+  -- Not forgotten: the last tick of the job is known by now, and would reject it. The key goes first: when out of memory,
+  -- Redis only lets a script begin with a deletion.
   local ttl = math.max(1, redis.call('PTTL', claimKey))
   standing = 'returned' .. (string.match(standing, '~%d+ reruns$') or string.match(standing, ' reruns$') or '')
   redis.call('DEL', claimKey)
@@ -1227,7 +1226,7 @@ local claim = redis.call('GET', claimKey)
 if claim and claim == to then return redis.call('PEXPIRE', claimKey, keepMs) end
 local claimant, state, attempt = readClaim(claim)
 if claimant ~= owner then return 0 end
--- A run that another owner may have begun stays one.
+-- A run that another owner may have begun stays begun.
 local stands = to == 'returned' and writeClaim(to, attempt) or to
 redis.call('SET', claimKey, stands, 'PX', keepMs)
 if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, attempt, lastMissed) end
@@ -1263,7 +1262,7 @@ return passedOn(1)
 
 // features/once/redis/lua/forget-result.lua
 const forgetResultScript = `
--- First: without memory to spare, Redis lets a script begin with a deletion only.
+-- First: when out of memory, Redis only lets a script begin with a deletion.
 redis.call('DEL', KEYS[2])
 local owner = readHolder(KEYS[1])
 if owner and owner ~= '' then redis.call('SET', KEYS[2], '!' .. redis.sha1hex(owner), 'PX', ARGV[1]) end
@@ -1314,7 +1313,7 @@ for index = 3, #ARGV do
     redis.call('ZADD', indexKey, now, ARGV[index])
   else
     local score = redis.call('ZSCORE', indexKey, ARGV[index])
-    -- It may have been registered since it was looked at.
+    -- It may have been registered since it was read.
     if score and tonumber(score) < tonumber(number) then redis.call('ZREM', indexKey, ARGV[index]) end
   end
 end
@@ -1326,7 +1325,7 @@ return 1
 
 // redis/lua/inspect.lua
 const inspectScript = `
--- What an owner id has before its secret.
+-- The part of an owner id before its secret.
 local function clientOf(owner)
   return string.sub(string.match(owner, '^(%S+)/') or string.match(owner, '^[^/%s]*'), 1, 200)
 end
@@ -1371,7 +1370,7 @@ return { ttl, total, head .. '\\n' .. table.concat(lines, '\\n'), waiters }
 // features/once/redis/lua/keep-result.lua
 const keepResultScript = `
 local owner, ttlMs, result = ARGV[1], ARGV[2], ARGV[3]
--- First: without memory to spare, Redis lets a script begin with a deletion only.
+-- First: when out of memory, Redis only lets a script begin with a deletion.
 local held = releaseLock(KEYS[1], KEYS[2], not ARGV[4] and KEYS[3], owner)
 if held == 1 then
   if redis.pcall('GET', KEYS[4]) == '!' .. redis.sha1hex(owner) then
@@ -1385,11 +1384,11 @@ return passedOn(held)
 
 // redis/lua/keep.lua
 const keepScript = `
--- How many fields of shared locks the script looks at. With more to see, the owner is told to ask.
+-- How many fields of shared locks the script reads. If there are more, the owner has to ask.
 local glances = 500
 
--- When the first lease of a shared lock ends, as its members say, if all of them can be seen: they have been renewed since the
--- lock was last looked through. Nothing is dropped and counted here, where a lease is over: that is for a script that grants.
+-- When the first lease of a shared lock ends according to its members, if all of them can be read: they have been renewed
+-- since the lock was last scanned. Drops and counts nothing if a lease has expired: a script that grants does that.
 local function soonestOf(lockKey, known)
   local page = glances > 0 and redis.call('HSCAN', lockKey, '0', 'COUNT', 100)
   if not page or page[1] ~= '0' then return known end
@@ -1406,8 +1405,8 @@ local function soonestOf(lockKey, known)
 end
 
 local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
-  -- Most waiters stand where they stood. Then one command finds the place, how many are before it, and whether it is the
-  -- only member of the queue: there are no watchers either.
+  -- Most waiters have the same position as before. Then one command finds the place, how many are before it, and whether
+  -- it is the only member of the queue, without watchers.
   local before, isOnly = lastPlace - 1, false
   local found = redis.call('ZRANGE', queueKey, 2 * before, 2 * before + 3)
   local data = found[1]
@@ -1426,7 +1425,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     redis.call('LLEN', lockKey)
     return redis.call('GET', lockKey)
   end
-  -- The only holder of a lock that is no semaphore lets nobody else in. A request for permits can never be granted then.
+  -- A single holder excludes everyone else. A request for permits can never be granted then.
   local lock = { owner = holder, token = token, mode = held, about = about, depth = depth }
   if holder == '' or string.sub(mode, 1, 1) == 's' then
     if holder == '' then
@@ -1437,7 +1436,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
       if lock.soonest <= now then lock.soonest = soonestOf(lockKey, lock.soonest) end
     end
     local request = parseRequest(mode)
-    -- Without a count, another program has written it.
+    -- Without a count, it was written by another program.
     if not request.count or isMismatch(lock, request) then return 0 end
     -- A shared lock that may have room: only acquire.lua finds out, for the first waiter.
     if lock.used and (lock.soonest <= now or lock.used <= 0 or admits(lock, request)) then
@@ -1449,7 +1448,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
   local expiry = now + leaseMs
   local place, soonest = ' ' .. mode .. ' ' .. expiry .. ' ' .. ARGV[1] .. ' ' .. leaseMs .. label, expiry
   local rewritten = ' ' .. number .. place
-  -- In this order nothing of the place is missing where Redis refuses to go on, for want of memory or of a right.
+  -- In this order, the place is complete even if Redis rejects a command, for lack of memory or a permission.
   redis.call('ZADD', queueKey, expiry, '#' .. number, number, rewritten)
   -- Another program may have removed it. Within a millisecond, both are the same.
   if data ~= owner and data ~= rewritten then redis.call('ZREM', queueKey, data) end
@@ -1460,7 +1459,7 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     soonest = tonumber(soonest[2] or expiry)
   end
   if held == 'read' then soonest = math.max(now + 1, math.min(soonest, lock.soonest)) end
-  -- Where a lease is over, it is told to ask in a moment: that looks through the lock, though the first waiter may be dead.
+  -- If a lease has expired, it has to ask in a moment, which scans the lock even if the first waiter is dead.
   local ttl = (held == 'semaphore' or lock.soonest and lock.soonest <= now) and math.max(1, lock.soonest - now) or holderTtl(lockKey)
   local seen = ''
   if lock and lock.owner then
@@ -1474,14 +1473,14 @@ local function keep(lockKey, queueKey, owner, leaseMs, lastPlace)
     end
   elseif lock and not isCut then
     local named = {}
-    -- 8 of so many fields are members, because 6 at most are not.
+    -- 8 of this many fields are members, because at most 6 are not.
     local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
     for index = 1, #fields, 2 do
       local client = string.match(fields[index], '^(%S+)/')
       if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
     end
     local count = #named
-    -- There may be more. Of readers, used says how many.
+    -- There may be more. For readers, used is their number.
     if #fields == 28 then
       count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
     end
@@ -1533,7 +1532,7 @@ local function listOf(reply)
   return type(reply) == 'table' and not reply.err and reply or {}
 end
 
--- What another program has put in its place is none.
+-- A value written by another program counts as none.
 local function textOf(key)
   local reply = redis.pcall('GET', key)
   return type(reply) == 'string' and reply or ''
@@ -1547,7 +1546,7 @@ for base = 0, #KEYS - 6, 6 do
   local most = math.max(mostRuns, token and 8 or 0)
   local runs = most > 0 and listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, most - 1)) or {}
   if token and #runs == most then
-    -- The run that goes on may stand behind ticks that were missed while it ran.
+    -- A run in progress may come after ticks that were missed while it ran.
     local isFound, open = false, ' ' .. token
     for _, run in ipairs(runs) do isFound = isFound or string.sub(run, -#open) == open end
     for _, run in ipairs(isFound and {} or listOf(redis.pcall('LRANGE', KEYS[base + 3], most, -1))) do
@@ -1581,7 +1580,7 @@ local permits, token, expiry, about = findMember(KEYS[1], ARGV[1])
 if not permits then return 0 end
 local freed = permits - ARGV[2]
 if freed > 0 then
-  -- First: without memory to spare, Redis lets a script begin with this only.
+  -- First: when out of memory, Redis only lets a script begin with this.
   keepAlive(KEYS[1], expiry - now)
   lock.used = lock.used - freed
   local entry = ARGV[2] .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. about
@@ -1616,7 +1615,7 @@ end
 local last = redis.call('GET', lastKey)
 local told = after .. ' ' .. ARGV[#ARGV] .. ' ' .. owner
 local isCurrent = last and tonumber(last) == tonumber(after) and record.schedule == schedule
--- Told before, they are told again to the same instance: it did not hear the answer. First, because most of a fleet is refused here.
+-- The same instance gets the same reply again: the first one was lost. First, because most instances are rejected here.
 if not isCurrent and record.told ~= told then return { 'stale', 0, 0, 0, owedNow(), {} } end
 local pausedAt, pausedTill = readPause(pauseKey)
 local pauses = {}
@@ -1678,7 +1677,7 @@ if command == 'resume' then
   redis.call('DEL', pauseKey)
   local record = readRecord(recordKey)
   if record.schedule then
-    -- What was due during the pause was not missed.
+    -- Ticks due during the pause were not missed.
     local last = tonumber(redis.call('GET', lastKey) or '') or 0
     local ttl = keepFor(recordKey, '', keepMs)
     if last < now then redis.call('SET', lastKey, string.format('%.0f', now), 'PX', ttl) end
@@ -1693,8 +1692,8 @@ if untilAt == '0' then
 else
   local left = math.max(1, untilAt - now)
   redis.call('SET', pauseKey, text, 'PX', string.format('%.0f', left))
-  -- Known after its end as well: what was due during the pause was not missed. Those before it are known until their
-  -- ticks are accounted. The one that it replaces began when it does.
+  -- Remembered after its end: ticks due during the pause were not missed. Earlier pauses are remembered until their
+  -- ticks are accounted. A replaced pause ends when the new one begins.
   local last = tonumber(redis.pcall('GET', lastKey) or '') or 0
   local pauses = {}
   for from, till in string.gmatch(readRecord(recordKey).pause or '', '(%d+) (%d+)') do
@@ -1726,7 +1725,7 @@ local function isAllowed(what, ...)
   return false, string.find(said, ' key', 1, true) ~= nil
 end
 
--- Redis looks at the command first. Where it refuses the key, it refuses it to every command, so none can write.
+-- Redis checks the command first. If it rejects the key, it rejects it for every command, so none can write.
 local isText, isKeyRefused = isAllowed('set', 'SET', key, 'probe', 'PX', 1000)
 local isSafe = isText or isKeyRefused
 isAllowed('fence', 'EXISTS', fence)
@@ -1846,7 +1845,7 @@ end
 if record.down and not string.find(record.down, ' ') then
   redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
--- Of a job whose ticks have no order, the last claim has told when it may run next.
+-- For a job whose ticks have no order, the last claim reported when it may run next.
 if schedule ~= '' or record.schedule or not record.stated then
   redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now), 'by', string.match(owner, '^[^/]*'))
   if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end
@@ -1859,7 +1858,7 @@ return 1
 
 // redis/lua/release.lua
 const releaseScript = `
--- The owner's, and nobody waits: nearly always. A lock of another mode is no string.
+-- The owner's, without waiters: the usual case. A lock of another mode is not a string.
 local text = redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 if isOwners and redis.call('EXISTS', KEYS[2]) == 0 then return redis.call('DEL', KEYS[1]) end
@@ -1870,7 +1869,7 @@ const releaseScript2 = `
 if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   local fields = redis.pcall('HMGET', KEYS[1], 'owner', ARGV[1], 'used', 'soonest')
   if fields[1] == ARGV[1] then return redis.call('DEL', KEYS[1]) end
-  -- A member, and nobody's lease is over: the others stay as they are.
+  -- A member, and no lease has expired: the others stay as they are.
   local permits = string.match(fields[2] or '', '^%d+')
   if permits and tonumber(fields[3]) and (tonumber(fields[4]) or 0) > now then
     local left = fields[3] - permits
@@ -1881,7 +1880,7 @@ if type(text) == 'table' and redis.call('EXISTS', KEYS[2]) == 0 then
   end
 end
 
--- The owner's, and the first waiter is as nearly always.
+-- The owner's, with a first waiter of the usual kind.
 if isOwners and not ARGV[2] then
   local isPassed, tokenText = nil, ''
   local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
@@ -1896,18 +1895,18 @@ if isOwners and not ARGV[2] then
     if not listeners or (listeners[2] or 0) > 0 then
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
-        -- One command nearly always: the floor has to be set only once in a millisecond.
+        -- Usually one command: the floor has to be set only once per millisecond.
         local tick = redis.pcall('INCR', KEYS[3])
         if type(tick) == 'table' then
-          -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
+          -- A text of another program: LLEN raises Redis's own WRONGTYPE.
           if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
           tick = redis.call('INCR', KEYS[3])
         end
-        -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
+        -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
         if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
         local floor = (now - 1577836800000) * 100
         if tick < floor then
-          -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+          -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
           tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
           redis.call('SET', KEYS[3], string.format('%.0f', tick))
         end
@@ -1934,7 +1933,7 @@ const shortened = `
 local function tellOfEnd(lockKey, queueKey, ends)
   local behind = 0
   pcall(firstWaiter, queueKey)
-  -- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+  -- Another program may have overwritten the queue, or the ACL forbids its key. That does not affect the lock.
   local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
   for index = 1, #places do
     local position, _, lasts, sentAt = string.match(places[index], PLACE)
@@ -1973,7 +1972,7 @@ return 1
 
 // redis/lua/renew.lua
 const renewScript = `
--- An exclusive lock of this owner, renewed as before: nearly always, and no members whose time would have to be known.
+-- An exclusive lock of this owner, renewed as before: the usual case, which needs no clock.
 local replies, texts, areUsual = {}, {}, true
 for lease = 1, #ARGV / 2 do
   -- By the arguments: on a cluster there is one more key.
@@ -2043,7 +2042,7 @@ if holder == '' then
   if permits then holder = owner end
 end
 if isKept then
-  -- Sent again. An acquire that came late may have queued the owner meanwhile, or granted it another share.
+  -- Repeated. In between, a late acquire may have queued the owner, or granted it another share.
   releaseLock(KEYS[1], KEYS[2], fenceKey, owner)
   return passedOn(1)
 end
@@ -2062,15 +2061,15 @@ if permits then
   local request = { mode = mode, count = tonumber(permits), about = about }
   addMember(KEYS[1], lock, kept, request, token, forMs)
 else
-  -- First: without memory to spare, Redis lets a script begin with this only.
+  -- First: when out of memory, Redis only lets a script begin with this.
   redis.call('PEXPIRE', KEYS[1], forMs)
   writeHolder(KEYS[1], { owner = kept, token = token, mode = mode, about = about, depth = 1 })
 end
 
--- The first waiters know until when the lease would have run. They are told how much is left instead.
+-- The first waiters know the old end of the lease. They are notified of the time that is left now.
 local lockKey, queueKey, ends, behind = KEYS[1], KEYS[2], leftMs, 0
 pcall(firstWaiter, queueKey)
--- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+-- Another program may have overwritten the queue, or the ACL forbids its key. That does not affect the lock.
 local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
 for index = 1, #places do
   local position, _, lasts, sentAt = string.match(places[index], PLACE)
@@ -2097,12 +2096,12 @@ local askedMode, limit, labelText = ARGV[5] or '', tonumber(ARGV[6] or '') or 10
 if askedMode == '' then askedMode = 'exclusive' end
 if labelText == '' then labelText = nil end
 
--- The lock is the owner's, the first waiter is as nearly always, and the next waiter asks for the first time, for the
--- lock alone. What acquireLock does then, written out: each function of the includes below costs what a command costs.
+-- The owner holds the lock, the first waiter is of the usual kind, and the next waiter asks for the first time, for the
+-- lock alone. Does what acquireLock does then, written out: each function of the includes below costs as much as a command.
 local text = askedMode == 'exclusive' and ARGV[4] ~= '' and redis.pcall('GET', KEYS[1])
 local isOwners = type(text) == 'string' and string.sub(text, 1, #ARGV[1] + 1) == ARGV[1] .. ' '
 local isFreed = false
--- One that ends older calls tells them as well: see acquiring.lua.
+-- A call that cancels older ones also notifies them: see acquiring.lua.
 if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
   local isPassed, tokenText = nil, ''
   local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
@@ -2117,18 +2116,18 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
     if not listeners or (listeners[2] or 0) > 0 then
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
-        -- One command nearly always: the floor has to be set only once in a millisecond.
+        -- Usually one command: the floor has to be set only once per millisecond.
         local tick = redis.pcall('INCR', KEYS[3])
         if type(tick) == 'table' then
-          -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
+          -- A text of another program: LLEN raises Redis's own WRONGTYPE.
           if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
           tick = redis.call('INCR', KEYS[3])
         end
-        -- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
+        -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
         if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
         local floor = (now - 1577836800000) * 100
         if tick < floor then
-          -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+          -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
           tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
           redis.call('SET', KEYS[3], string.format('%.0f', tick))
         end
@@ -2157,14 +2156,14 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
       end
     elseif lock and not isCut then
       local named = {}
-      -- 8 of so many fields are members, because 6 at most are not.
+      -- 8 of this many fields are members, because at most 6 are not.
       local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
       for index = 1, #fields, 2 do
         local client = string.match(fields[index], '^(%S+)/')
         if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
       end
       local count = #named
-      -- There may be more. Of readers, used says how many.
+      -- There may be more. For readers, used is their number.
       if #fields == 28 then
         count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used or count
       end
@@ -2239,11 +2238,11 @@ else
   local head = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
   if head and not string.find(head, '^[ !]') then redis.call('LLEN', KEYS[2]) end
   local ttl = redis.call('PTTL', KEYS[2])
-  -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
+  -- Changes nothing without a key, but fails here if an ACL forbids it: a queue never exists without expiry.
   if ttl < 0 then redis.call('PEXPIRE', KEYS[2], ARGV[3]) end
   local score = string.format('%.0f', (now + ARGV[3]) * 1000 + ARGV[2])
   if redis.call('ZADD', KEYS[2], score, member) == 1 then
-    -- With each one that comes, some of those go whose watch is over: more than come.
+    -- Each new watcher removes some expired ones: more than are added.
     local over = redis.call('ZRANGE', KEYS[2], 100000000000000, string.format('%.0f', now * 1000), 'BYSCORE', 'LIMIT', 0, 16)
     if #over > 0 then redis.call('ZREM', KEYS[2], unpack(over)) end
   end
@@ -2265,14 +2264,14 @@ if lock and lock.owner then
   end
 elseif lock and not isCut then
   local named = {}
-  -- 8 of so many fields are members, because 6 at most are not.
+  -- 8 of this many fields are members, because at most 6 are not.
   local fields = redis.pcall('HRANDFIELD', KEYS[1], 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
     if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\\n]*') end
   end
   local count = #named
-  -- There may be more. Of readers, used says how many.
+  -- There may be more. For readers, used is their number.
   if #fields == 28 then
     count = lock.total and redis.call('HLEN', KEYS[1]) - (lock.sweep and 6 or 5) or lock.used or count
   end

@@ -1,9 +1,9 @@
--- readLock(lockKey): what is at the key, whatever its mode.
+-- readLock(lockKey): reads the lock, whatever its mode.
 
 -- @include holder
 -- @include members
 
--- What stands: nil where the lock is free; owner, token, mode, about and depth of one holder; or see readMembers.
+-- Returns nil if the lock is free; owner, token, mode, about and depth of one holder; or see readMembers.
 local function readLock(lockKey)
   local owner, token, mode, about, depth = readHolder(lockKey)
   if owner == nil then return nil end

@@ -1,7 +1,7 @@
--- writeHolder(lockKey, holder) and renewHolder(lockKey, holder, leaseMs, exactly): what stands of a single holder. holder
--- has the fields that readLock returned.
+-- writeHolder(lockKey, holder) and renewHolder(lockKey, holder, leaseMs, exactly): write a single holder. holder has the
+-- fields that readLock returned.
 
--- Writes it anew; the expiry stays.
+-- Rewrites it; the expiry stays.
 local function writeHolder(lockKey, holder)
   if holder.mode == 'exclusive' then
     redis.call('SET', lockKey, holder.owner .. ' ' .. holder.token .. ' ' .. holder.about, 'KEEPTTL')
@@ -10,9 +10,9 @@ local function writeHolder(lockKey, holder)
   end
 end
 
--- The lease starts anew, and is not made shorter unless it is said to: a command that comes late must not cut what was
--- extended since. Sets the expiry in any case, and first: a sender that waits for replicas waits for all that was written
--- before, too, and without memory to spare, Redis lets a script begin with this only. Gives what was left of it before.
+-- Restarts the lease, and only shortens it if exactly is set: a late command must not cut a lease that was extended
+-- since. Always sets the expiry, and first: a sender that waits for replicas also waits for all earlier writes, and when
+-- out of memory, Redis only lets a script begin with this. Returns the time that was left before.
 local function renewHolder(lockKey, holder, leaseMs, exactly)
   local ttl = redis.call('PTTL', lockKey)
   local lasts = string.format('%.0f', exactly and leaseMs or math.max(leaseMs, ttl))

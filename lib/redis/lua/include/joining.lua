@@ -1,12 +1,11 @@
--- joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, about): number is what findPlace returned.
+-- joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, about): number is the result of findPlace.
 -- about: see holder.lua.
 
 -- @include clock
 -- @include queue
 
--- Joins the end, or renews the place it has. Returns its place, from 1, and in how many milliseconds the first of all
--- places will be over that are not; or false where there are as many waiters as the caller accepts: those whose place
--- has expired do not count for that.
+-- Joins the end, or renews its place. Returns its place, from 1, and the milliseconds until the first unexpired place
+-- expires; or false if there are as many waiters as the caller accepts, not counting expired places.
 local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWaiters, about)
   local expiry, ttl, before, soonest = now + leaseMs, nil, nil, nil
   local place = ' ' .. mode .. ' ' .. expiry .. ' ' .. sentAt .. ' ' .. about
@@ -18,14 +17,14 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
     local length, last, edge = redis.call('ZCARD', queueKey) / 3, 0, nil
     soonest = expiry
     if length > 0 then
-      -- Where the places end and their expiries begin: the last number, and the soonest expiry.
+      -- The border between places and expiries: the last number, and the soonest expiry.
       edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
       if length % 1 > 0 or string.sub(edge[1], 1, 1) == '#' or string.sub(edge[3], 1, 1) ~= '#' then
-        -- Watchers stand behind them, and do not count.
+        -- Watchers come after them, and do not count.
         length = redis.call('ZCOUNT', queueKey, '-inf', '(100000000000000') / 3
         edge = redis.call('ZRANGE', queueKey, math.floor(2 * length - 1), math.floor(2 * length), 'WITHSCORES')
         if length % 1 > 0 or (length > 0 and string.sub(edge[3], 1, 1) ~= '#') then
-          -- Another program has written between the places. What it wrote is dropped.
+          -- Another program has written between the places. Drops that.
           local members, kept, gone, open = redis.call('ZRANGE', queueKey, 0, 599), {}, {}, nil
           for _, member in ipairs(members) do
             if string.find(member, PLACE) then
@@ -52,7 +51,7 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
       end
       last, soonest = edge[2], math.min(tonumber(edge[4]), expiry)
       if soonest <= now then
-        -- Some of the places that have expired are dropped, wherever they stand: more than come, so that they do not pile up.
+        -- Drops some expired places, wherever they are: more than join, so that they do not pile up.
         local due, gone = redis.call('ZRANGE', queueKey, 2 * length, 2 * length + 15, 'WITHSCORES'), {}
         for index = 1, #due, 2 do
           if tonumber(due[index + 1]) > now then break end
@@ -64,9 +63,9 @@ local function joinQueue(queueKey, number, owner, mode, leaseMs, sentAt, maxWait
         length = length - #gone / 3
       end
     end
-    -- After dead waiters may have taken the key with them.
+    -- Last, because dead waiters may have taken the key with them.
     ttl = redis.call('PTTL', queueKey)
-    -- Changes nothing where there is no key, but where an ACL forbids it, it fails here: a queue never stands without expiry.
+    -- Changes nothing without a key, but fails here if an ACL forbids it: a queue never exists without expiry.
     if ttl < 0 then redis.call('PEXPIRE', queueKey, leaseMs) end
     number, before = last + 1, length
     redis.call('ZADD', queueKey, number, owner, number, ' ' .. number .. place, expiry, '#' .. number)

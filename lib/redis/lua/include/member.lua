@@ -2,7 +2,7 @@
 
 -- @include clock
 
--- Of a member whose lease runs. about: see holder.lua.
+-- Only for a member whose lease has not expired. about: see holder.lua.
 local function findMember(lockKey, owner)
   local entry = redis.call('HGET', lockKey, owner)
   if not entry then return nil end

@@ -1,23 +1,23 @@
 -- A lock with several holders: readers, or holders of the permits of a semaphore. One hash:
 --
 -- mode      read | semaphore
--- used      permits in use; of readers, how many there are
+-- used      permits in use, or the number of readers
 -- soonest   no member's lease ends before this, in Redis's time: until then no script has to look for expired members
 -- total     semaphores: number of permits
--- resized   semaphores: 1 after a resize; 0 while every caller states the same total
--- sweep     "cursor expiry", while the expired members are not all known. Each script looks at a bounded number of
---           members, from this cursor of HSCAN on. No lease of those before it ends before this expiry. Until every
---           member was seen, an expired member that was not seen counts as in use. The lock is free when nothing is
---           in use, and not because no member was seen: after a failover the cursor is from another server
--- <owner>   "permits token expiry about" of a member; see holder.lua. Each lease ends by itself; the key, with the last
---           of them
+-- resized   semaphores: 1 after a resize; 0 while every caller passes the same total
+-- sweep     "cursor expiry", until all expired members are known. Each script visits a bounded number of members, from
+--           this cursor of HSCAN on. No lease before the cursor ends before this expiry. An expired member that was
+--           not visited yet counts as in use. The lock is free when nothing is in use, and not because no member was
+--           seen: after a failover the cursor is from another server
+-- <owner>   "permits token expiry about" of a member; see holder.lua. Each lease expires separately; the key expires
+--           with the last one
 --
--- An owner id contains a slash, so it is none of the other fields.
+-- An owner id contains a slash, so it cannot be one of the other fields.
 
 -- @include clock
 
--- A lock that is shared, without the members whose lease is over; nil if that were all of them. Give it the fields that
--- readHolder gave, where there are any. Of very many members some may still be there whose lease is over: isPartial.
+-- A shared lock without its expired members; nil if all have expired. Pass the result of readHolder, if there is one.
+-- With very many members, some expired ones may still be there: isPartial.
 local function readMembers(lockKey, fields)
   fields = fields or redis.call('HMGET', lockKey, 'mode', 'used', 'soonest', 'total', 'resized')
   if not fields[1] then return nil end
@@ -28,14 +28,14 @@ local function readMembers(lockKey, fields)
   if lock.soonest > now then return lock end
   local sweep = redis.call('HGET', lockKey, 'sweep')
   local from, seen = string.match(sweep or '0 9000000000000000', '^(%d+) (%d+)$')
-  -- Not a cursor of Redis: another program's.
+  -- Not a cursor of Redis: written by another program.
   if not from or #from > 15 then from, seen = '0', '9000000000000000' end
   local page = redis.call('HSCAN', lockKey, from, 'COUNT', 100)
   local cursor, entries, gone, used, freed = page[1], page[2], {}, 0, 0
   seen = tonumber(seen)
   for index = 1, #entries, 2 do
     local permits, expiry = string.match(entries[index + 1], '^(%d+) %d+ (%d+)')
-    -- No time, so another program's: as findMember sees it.
+    -- Not a time, so written by another program: like findMember.
     if permits and #expiry > 15 then permits = nil end
     if permits and tonumber(expiry) <= now then
       gone[#gone + 1] = entries[index]
@@ -46,7 +46,7 @@ local function readMembers(lockKey, fields)
     end
   end
   if #gone > 0 then redis.call('HDEL', lockKey, unpack(gone)) end
-  -- Nearly always all of them are seen at once, and counted anew.
+  -- Usually all members are visited at once, and counted again.
   lock.used = from == '0' and cursor == '0' and used or lock.used - freed
   local written
   if cursor ~= '0' then
@@ -56,7 +56,7 @@ local function readMembers(lockKey, fields)
     redis.call('DEL', lockKey)
     return nil
   elseif seen == 9000000000000000 then
-    -- Some were passed over: another server has gone on with a cursor that meant nothing to it. Once more from the beginning.
+    -- Some were skipped: another server has continued from a foreign cursor. Starts again from the beginning.
     lock.sweep, lock.seen = cursor, seen
     written = redis.pcall('HSET', lockKey, 'used', lock.used, 'sweep', '0 9000000000000000')
   else
@@ -64,19 +64,19 @@ local function readMembers(lockKey, fields)
     if sweep then redis.call('HDEL', lockKey, 'sweep') end
     written = redis.pcall('HSET', lockKey, 'used', lock.used, 'soonest', string.format('%.0f', seen))
   end
-  -- Where nobody was dropped it may fail for want of memory: then this look was in vain, and the next one is as well.
+  -- If no member was dropped, it may fail for lack of memory: then this scan has no effect, nor has the next one.
   lock.isPartial = cursor ~= '0' and type(written) == 'number'
   return lock
 end
 
--- The key lives at least this much longer. Writes in any case, and before all else: without memory to spare, Redis lets a
--- script begin with this only.
+-- Extends the key by at least this time. Always writes, and first: when out of memory, Redis only lets a script begin
+-- with this.
 local function keepAlive(lockKey, leaseMs)
   local ttl = math.max(tonumber(leaseMs), redis.call('PTTL', lockKey))
   redis.call('PEXPIRE', lockKey, string.format('%.0f', ttl))
 end
 
--- One more member of a lock that was read, or nil and free. Gives the lock as it is then.
+-- Adds a member to a lock that was read, or nil and free. Returns the resulting lock.
 local function addMember(lockKey, lock, owner, request, token, leaseMs)
   local expiry = now + leaseMs
   local isNew = not lock or lock.used == 0
@@ -84,7 +84,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock = lock or { mode = request.mode, used = 0, total = request.total, resized = request.resized }
   if request.resized and not lock.resized then lock.total, lock.resized = request.total, true end
   if lock.sweep then
-    -- Its own that is over may not have been seen yet; and what it gets now, not any more.
+    -- Its own expired entry may not have been visited yet, and its new one is not visited any more.
     lock.used = lock.used - (string.match(redis.call('HGET', lockKey, owner) or '', '^(%d+) ') or 0)
     lock.seen = math.min(lock.seen, expiry)
   end
@@ -92,7 +92,7 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   lock.soonest = isNew and expiry or math.min(lock.soonest, expiry)
   local soonest = string.format('%.0f', lock.soonest)
   local entry = request.count .. ' ' .. token .. ' ' .. string.format('%.0f', expiry) .. ' ' .. request.about
-  -- Also for a key that is not there: where an ACL forbids it, it fails here, and the lock never stands without expiry.
+  -- Even without a key: if an ACL forbids it, it fails here, so the lock never exists without expiry.
   if isNew then redis.call('PEXPIRE', lockKey, leaseMs) else keepAlive(lockKey, leaseMs) end
   if not lock.total then
     redis.call('HSET', lockKey, 'mode', lock.mode, 'used', lock.used, 'soonest', soonest, owner, entry)
@@ -107,8 +107,8 @@ local function addMember(lockKey, lock, owner, request, token, leaseMs)
   return lock
 end
 
--- A member leaves. Gives 1 if its lease still ran, and the lock as it is then: with nobody left the key is gone, but how
--- many permits there were still counts for whoever is next in this step.
+-- Removes a member. Returns 1 if its lease had not expired, and the resulting lock: without members the key is gone, but
+-- the number of permits still applies to the next waiter in this step.
 local function removeMember(lockKey, owner, fields)
   local lock = readMembers(lockKey, fields)
   local permits, expiry = string.match(lock and redis.call('HGET', lockKey, owner) or '', '^(%d+) %d+ (%d+)')

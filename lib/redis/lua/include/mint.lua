@@ -6,18 +6,18 @@
 -- tokens grow even if Redis has lost its data. The ticks stay behind the clock up to 100,000 grants a second. Lua
 -- prints numbers with 14 digits unless told otherwise.
 
--- One command nearly always: the floor has to be set only once in a millisecond.
+-- Usually one command: the floor has to be set only once per millisecond.
 local tick = redis.pcall('INCR', fenceKey)
 if type(tick) == 'table' then
-  -- Another program's text: LLEN raises Redis's own WRONGTYPE for it.
+  -- A text of another program: LLEN raises Redis's own WRONGTYPE.
   if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', fenceKey) end
   tick = redis.call('INCR', fenceKey)
 end
--- Another program's number: its tokens would be beyond 2^53, where two of them can be the same.
+-- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
 if tick > 281474976710655 then redis.call('LLEN', fenceKey) end
 local floor = (now - 1577836800000) * 100
 if tick < floor then
-  -- A count that begins anew: Redis lost its data. Then it goes on above all that this millisecond may have seen.
+  -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
   tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
   redis.call('SET', fenceKey, string.format('%.0f', tick))
 end

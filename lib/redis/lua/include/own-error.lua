@@ -1,5 +1,5 @@
--- reply is the error of one entry of several. Makes it the text of the error of Redis, or ends the script with it if it
--- concerns the server, such as READONLY.
+-- reply is the error for one of several entries. Converts it to the text of Redis's error, or ends the script with it if
+-- it concerns the server, such as READONLY.
 
 -- A text in some versions; before Redis 7, it begins with the line of the script.
 reply = type(reply) == 'table' and reply.err or tostring(reply)

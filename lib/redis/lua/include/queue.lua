@@ -1,11 +1,11 @@
--- The queue of a resource: one sorted set. Its waiters are numbered in the order in which they came. Each has three
+-- The queue of a resource: one sorted set. Its waiters are numbered in order of arrival. Each has three
 -- members:
 --
 -- <owner>                               score: its number
 -- " <number> <mode> <expiry> <sentAt> <about>"
 --                                       score: its number. Its place ends at the expiry, in Redis's time in
 --                                       milliseconds; sentAt is the stamp of the command that set it, on the clock of
---                                       its sender; about is what is stored with what it is granted: see holder.lua
+--                                       its sender; about is stored with its grant: see holder.lua
 -- #<number>                             score: its expiry
 --
 -- Numbers are smaller than any time, so the set begins with the places in their order, data before owner. Then come
@@ -17,17 +17,17 @@
 -- !<watcher>                            score: when its watch ends, in milliseconds times 1000, plus a number below 1000
 --                                       that its client has given it; see watch.lua
 --
--- A script passes a bounded number of places: each costs some of budget. A script that stops there sets isCut;
+-- A script skips a bounded number of places: each costs some of budget. A script that stops there sets isCut;
 -- granting.lua names the command that continues.
 
 -- @include clock
 
--- What a place is written like. isStrange: a sorted set stands there without a place, and is another program's. isWatched:
--- no waiter is left, but watchers are. isPassedOn: the script itself takes what it frees for its next owner.
+-- The format of a place. isStrange: the sorted set has no place, so it belongs to another program. isWatched: there are
+-- watchers, but no waiters. isPassedOn: the script itself passes what it frees to its next owner.
 local PLACE, budget, isCut, isStrange = '^ (%d+) (%S+) (%d+) (%d+) (%d.*)$', 100, false, false
 local isWatched, isPassedOn, isNotified = false, false, false
 
--- The number of the owner's place, if it has one. What is not a sorted set is another program's key, and a WRONGTYPE error.
+-- The number of the owner's place, if it has one. Anything but a sorted set belongs to another program: WRONGTYPE.
 local function findPlace(queueKey, owner)
   return redis.call('ZSCORE', queueKey, owner)
 end
@@ -37,8 +37,8 @@ local function leaveQueue(queueKey, number, owner, data)
   redis.call('ZREM', queueKey, owner, data, '#' .. number)
 end
 
--- The first waiter whose place has not expired: its owner, number, mode, what is left of its place, its stamp, its data and
--- what is stored about it. The places before it are dropped. Where there are too many of these for one script: an empty string.
+-- The first waiter whose place has not expired: its owner, number, mode, the time left of its place, its stamp, its data
+-- and about. Drops the places before it. If there are too many of these for one script: an empty string.
 local function firstWaiter(queueKey)
   local head = redis.call('ZRANGE', queueKey, 0, 1)
   while head[1] do
@@ -57,8 +57,8 @@ local function firstWaiter(queueKey)
     end
     local isDead, places, gone = number and true, redis.call('ZRANGE', queueKey, 0, 2 * budget - 1), {}
     local index = 1
-    -- What another program has written before a place or a watcher is dropped, and expiries without a place. Where there
-    -- is nothing of ours, the key is not ours.
+    -- Drops what another program has written before a place or a watcher, and expiries without a place. Without anything
+    -- of ours, the key is not ours.
     while places[index] do
       number, mode, expiry = string.match(places[index], PLACE)
       if isDead and (not number or tonumber(expiry) > now) then break end

@@ -1,4 +1,4 @@
--- Raises Redis's own error, in every version, for a key that this library did not write: where readHolder returned
+-- Raises Redis's own error, in every version, for a key that this library did not write: if readHolder returned
 -- false.
 
 redis.call('LLEN', lockKey)

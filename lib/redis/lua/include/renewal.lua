@@ -3,7 +3,7 @@
 -- @include members
 -- @include member
 
--- The member's lease starts anew, and is not made shorter unless it is said to. Gives its token, or nil.
+-- Restarts the member's lease, and only shortens it if exactly is set. Returns its token, or nil.
 local function renewMember(lockKey, owner, leaseMs, exactly)
   local permits, token, expiry, about = findMember(lockKey, owner)
   if not permits then return nil end
@@ -15,7 +15,7 @@ local function renewMember(lockKey, owner, leaseMs, exactly)
   if exactly and renewed < expiry then
     local bounds = redis.call('HMGET', lockKey, 'soonest', 'sweep')
     if renewed < tonumber(bounds[1]) then redis.call('HSET', lockKey, 'soonest', lasts) end
-    -- It may have been seen already.
+    -- It may have been visited already.
     local cursor, seen = string.match(bounds[2] or '', '^(%d+) (%d+)$')
     if cursor and renewed < tonumber(seen) then redis.call('HSET', lockKey, 'sweep', cursor .. ' ' .. lasts) end
   end

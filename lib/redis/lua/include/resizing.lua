@@ -1,6 +1,6 @@
 -- resize(lockKey, lock, total): sets the number of permits of a semaphore that readLock or readMembers returned.
 
--- So many permits there are, for everybody.
+-- This number of permits applies to all callers.
 local function resize(lockKey, lock, total)
   lock.total, lock.resized = total, true
   redis.call('HSET', lockKey, 'total', total, 'resized', 1)

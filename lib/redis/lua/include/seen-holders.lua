@@ -1,13 +1,12 @@
 -- Sets seen: the holders of a lock that readLock or grantWaiting returned, as text. Its first line is "mode count
--- now", and each line after it a holder: "client share token end about". count is how many holders there are at least;
--- share, how many permits a member has, or how often a single holder has entered; end, the time at which the lease ends;
--- about, as in holder.lua. '' if no holder is known. Needs clock.lua; lock; and ttl, what is left of the lease of a
--- single holder. An inline fragment: a function would cost those that are granted as well.
+-- now", and each line after it a holder: "client share token end about". count is the minimum number of holders; share,
+-- the permits of a member, or how often a single holder has entered; end, the time at which the lease ends; about, as in
+-- holder.lua. '' if no holder is known. Needs clock.lua; lock; and ttl, the time left of the lease of a single holder. An
+-- inline fragment: a function would also cost callers that are granted.
 --
--- The client is what an owner id has before its secret. If many share the lock, Redis chooses some of them at
--- random: a look at all of them would have no bound. Without the right to HRANDFIELD the text is empty, and nothing
--- else is different. What another program has written is cut here, and checked by the reader: that costs Redis
--- nothing.
+-- The client is the part of an owner id before its secret. If many share the lock, Redis picks some of them at random,
+-- because reading all of them would be unbounded. Without permission for HRANDFIELD, the text is empty, and nothing else
+-- differs. Data of other programs is truncated here, and validated by the client, which costs Redis nothing.
 
 local seen = ''
 if lock and lock.owner then
@@ -21,14 +20,14 @@ if lock and lock.owner then
   end
 elseif lock and not isCut then
   local named = {}
-  -- 8 of so many fields are members, because 6 at most are not.
+  -- 8 of this many fields are members, because at most 6 are not.
   local fields = redis.pcall('HRANDFIELD', lockKey, 14, 'WITHVALUES')
   for index = 1, #fields, 2 do
     local client = string.match(fields[index], '^(%S+)/')
     if client then named[#named + 1] = string.sub(client, 1, 200) .. ' ' .. string.match(string.sub(fields[index + 1], 1, 360), '^[^\n]*') end
   end
   local count = #named
-  -- There may be more. Of readers, used says how many.
+  -- There may be more. For readers, used is their number.
   if #fields == 28 then
     count = lock.total and redis.call('HLEN', lockKey) - (lock.sweep and 6 or 5) or lock.used or count
   end

@@ -1,6 +1,6 @@
--- tellOfEnd(lockKey, queueKey, ends): a lease was made shorter, to so many milliseconds from now. The first waiters have
--- planned their next question by the end that they were told of, so they are told of the new one. Where a message is lost,
--- the next keep of that waiter finds out.
+-- tellOfEnd(lockKey, queueKey, ends): a lease was shortened to this many milliseconds from now. The first waiters have
+-- scheduled their next question by the old end, so they are notified of the new one. If a message is lost, that waiter's
+-- next keep finds out.
 
 -- @include queue
 

@@ -1,13 +1,13 @@
--- Tells the first waiters in how many milliseconds the lock may be free, in place of the end that they were told of. Needs
--- lockKey and queueKey; ends, in how many milliseconds; behind, the number of a place: only those after it are told, and
--- those before it know it. An inline fragment: a function would cost every script that frees something.
+-- Notifies the first waiters of the new time after which the lock may be free. Needs lockKey and queueKey; ends, that time
+-- in milliseconds; behind, the number of a place: only waiters after it are notified, because those before it know. An
+-- inline fragment: a function would cost every script that frees something.
 --
--- The first one that hears it is told the end, and each one behind it another second: it looks only where those before it
--- have died. So four of them may die. Where no connection has heard it, the client has died, or is at another node of a
--- cluster: then the next one is told a quarter of a second more. At most eight are told.
+-- The first receiver gets that time, and each further one a second more, because it only matters if those before it have
+-- died. So four of them may die. If no connection receives it, the client has died, or is connected to another node of a
+-- cluster: then the next one gets a quarter of a second more. At most eight are notified.
 
 pcall(firstWaiter, queueKey)
--- Another program may have written the queue, or its key is forbidden. The lock is what it is all the same.
+-- Another program may have overwritten the queue, or the ACL forbids its key. That does not affect the lock.
 local places, heard, unheard = redis.pcall('ZRANGE', queueKey, 0, 15), 0, 0
 for index = 1, #places do
   local position, _, lasts, sentAt = string.match(places[index], PLACE)

@@ -1,4 +1,4 @@
--- Tells a waiter that it was granted: "seal token sentAt resource" in the inbox of its client; see grant-seal.ts. Needs
+-- Notifies a waiter of its grant: "seal token sentAt resource" in the inbox of its client; see grant-seal.ts. Needs
 -- owner, the waiter's; tokenText; sentAt, the stamp of its place; channel, its inbox; and lockKey. An inline
 -- fragment.
 

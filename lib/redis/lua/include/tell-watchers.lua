@@ -1,10 +1,10 @@
--- Tells the watchers of a lock that it is free: "free seal number resource" in the inboxes of their clients. The seal
+-- Notifies the watchers of a lock that it is free: "free seal number resource" in the inboxes of their clients. The seal
 -- covers the number and the watcher, whose id is a secret: see grant-seal.ts. An inline fragment of grantWaiting.
 --
--- A watcher is notified once, and then removed. One script notifies at most a hundred, those first whose watches end
--- first. The others are notified by the script that continues, if the lock is still free then; or else by a later one. A
--- lock that the script passes on was not free. A place that stands behind a watcher, which another program has written,
--- stays: the script that continues grants it. If an ACL forbids the channel, the watchers find out by asking.
+-- A watcher is notified once, and then removed. One script notifies at most a hundred, in the order in which their
+-- watches end. The others are notified by the script that continues, if the lock is still free then, or by a later one. A
+-- lock that the script passes on was not free. A place after a watcher, which another program must have written, stays:
+-- the script that continues grants it. If an ACL forbids the channel, the watchers find out by asking.
 
 if isWatched and not isPassedOn and (not lock or lock.used == 0) then
   local watchers, told = redis.call('ZRANGE', queueKey, 0, 99, 'WITHSCORES'), {}

@@ -1,7 +1,7 @@
--- Passes a lock that owner holds alone on to the first waiter, if that is as nearly always: it wants the lock alone, and
--- its client listens. What releaseLock and grantWaiting do, written out: with them, it takes longer by a quarter. Needs
--- clock.lua, owner, lockKey, queueKey and fenceKey. Until all is sure, nothing is written. Sets isPassed: true if waiter
--- has it now, for leaseMs, by tokenText; false if it is free, but could not be granted; else nil. An inline fragment.
+-- Passes a lock that owner holds alone on to the first waiter in the usual case: the waiter wants the lock alone, and its
+-- client is listening. Does what releaseLock and grantWaiting do, written out, which saves a quarter of the time. Needs
+-- clock.lua, owner, lockKey, queueKey and fenceKey. Writes nothing until all is certain. Sets isPassed: true if waiter has
+-- it now, for leaseMs, with tokenText; false if it is free, but could not be granted; otherwise nil. An inline fragment.
 
 local isPassed, tokenText = nil, ''
 local head = redis.pcall('ZRANGE', queueKey, 0, 1)

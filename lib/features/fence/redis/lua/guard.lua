@@ -1,6 +1,6 @@
 -- Compares a fencing token with the largest one that has written under a guard, remembers it, and runs the commands
--- of the user: one step, so no other client can come between. The register holds a token as text. If the script is
--- sent again, it accepts the token again and runs the commands again; the commands decide whether that does harm.
+-- of the user, in one step, so that no other client gets in between. The register holds a token as text. If the script
+-- is sent again, it accepts the token and runs the commands again; the commands decide whether that does harm.
 --
 -- KEYS   1  register
 --        2...  the keys of the commands, in the order in which they occur there
@@ -11,7 +11,7 @@
 --        4...  names and arguments
 -- Reply  { 'done', reply of each command }
 --        { 'stale', largest token }: nothing was executed
---        { 'failed', index, what Redis said }: the commands before this index (counted from 0) were executed, those
+--        { 'failed', index, the error of Redis }: the commands before this index (counted from 0) were executed, those
 --          after it were not
 
 local newest = redis.call('GET', KEYS[1])

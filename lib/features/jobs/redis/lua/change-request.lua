@@ -1,12 +1,12 @@
--- Changes a request of an operator, in one step. A new one is announced to all instances; the message only has its place.
+-- Changes a request of an operator, in one step. A new one is announced to all instances; the message has only its id.
 --
 -- KEYS   1  the request
--- ARGV   1  what it must be now, '' for none
---        2  what it becomes; '' to look only
---        3  how long it is kept, in milliseconds
+-- ARGV   1  the expected current value, '' for none
+--        2  the new value; '' to read only
+--        3  its TTL in milliseconds
 --        4  the channel to announce it on, or '' for none
 --        5  the message
--- Reply  what it is then, '' for none. NOPERM if an ACL forbids the channel; then there is none
+-- Reply  the resulting value, '' for none. NOPERM if an ACL forbids the channel; then nothing is stored
 
 local key = KEYS[1]
 local from, to, keepMs, channel, message = unpack(ARGV, 1, 5)

@@ -1,5 +1,5 @@
--- Releases the lock of a singleton job like release.lua, and notes in the history how its run ended. The end is noted
--- also where the lease was lost before.
+-- Releases the lock of a singleton job like release.lua, and records in the history how its run ended, even if the
+-- lease was lost before.
 --
 -- KEYS   1  lock
 --        2  queue
@@ -11,7 +11,7 @@
 --        3  'ok', 'error' or 'lost'; 'none' for a run that never began: its entry is deleted
 --        4  name, code and message of the error, encoded for the history, with a space between them
 --        5  if given: grants nothing
--- Reply  as release.lua
+-- Reply  like release.lua
 
 -- @include clock
 -- @include granting
@@ -22,14 +22,14 @@
 local lockKey, queueKey, fenceKey, runsKey, recordKey = unpack(KEYS)
 local owner, token, outcome, errorTexts = unpack(ARGV, 1, 4)
 
--- First: without memory to spare, Redis lets a script begin with a deletion only.
+-- First: when out of memory, Redis only lets a script begin with a deletion.
 local done = passedOn((releaseLock(lockKey, queueKey, not ARGV[5] and fenceKey, owner)))
 local open = ' ' .. token
 local hasEnded = false
 local function findRun(first, last)
   local entries = redis.pcall('LRANGE', runsKey, first, last)
   for index, run in ipairs(entries.err and {} or entries) do
-    -- One that has ended has a message at its end.
+    -- An ended run has a message at its end.
     if string.sub(run, -#open) == open and string.match(run, '^%S+ %d+ [-rmc]+ %S+ %d+$') then return first + index - 1, run end
     hasEnded = hasEnded or string.find(run, open .. ' ', 1, true) ~= nil
   end
@@ -42,7 +42,7 @@ if index and outcome == 'none' then
 elseif index then
   redis.pcall('LSET', runsKey, index, run .. ' ' .. now .. ' ' .. outcome .. ' ' .. errorTexts)
 end
--- A command that is sent again changes nothing.
+-- A repeated command changes nothing.
 local isFirst = index or (done % 2 == 1 and not hasEnded)
 -- Without a history and a record, the run leaves nothing behind.
 local isKept = outcome == 'ok' and isFirst and (index or redis.call('PTTL', recordKey) ~= -2)

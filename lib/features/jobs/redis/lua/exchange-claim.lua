@@ -2,7 +2,7 @@
 --
 -- KEYS   1  claim
 --        2  the last claimed tick of the job
--- ARGV   1  the owner to write into the claim, or 'finished'; '' to look only
+-- ARGV   1  the owner to write into the claim, or 'finished'; '' to read only
 --        2  the owner whose claim it may replace, or ''
 --        3  '1' to replace any claim except 'finished'
 --        4  the claim to give back, or ''
@@ -12,7 +12,7 @@
 --        8  how much later it may be claimed, in milliseconds
 --        9  how long Redis keeps the last claimed tick, in milliseconds
 --        10  '1' to check the time of a tick that is not claimed
---        11  how long Redis keeps a claim that stands at most, in milliseconds, or ''
+--        11  maximum TTL of an existing claim in milliseconds, or ''
 -- Reply  the claim as it is now, nil if there is none; or 'late <milliseconds>' or 'early <milliseconds>'. The SHA-1
 --          of an owner id replaces the id, which is a secret: ioredis shows replies to everything that traces its
 --          commands
@@ -33,8 +33,8 @@ end
 
 local standing = redis.call('GET', claimKey)
 if standing and standing == drop then
-  -- Not forgotten: the last tick of the job is known by now, and would refuse it. The key goes first: without memory to spare,
-  -- Redis lets a script begin with a deletion only.
+  -- Not forgotten: the last tick of the job is known by now, and would reject it. The key goes first: when out of memory,
+  -- Redis only lets a script begin with a deletion.
   local ttl = math.max(1, redis.call('PTTL', claimKey))
   standing = 'returned' .. (string.match(standing, '~%d+ reruns$') or string.match(standing, ' reruns$') or '')
   redis.call('DEL', claimKey)

@@ -8,8 +8,8 @@
 --        2  how long Redis keeps the claim, in milliseconds
 --        3  'finished' or 'returned'
 --        4  the tick, encoded for the history, if one is returned
---        5  of a catch-up: when the last of its ticks was due; otherwise ''
--- Reply  1: noted, also if it was noted before
+--        5  for a catch-up: when the last of its ticks was due; otherwise ''
+-- Reply  1: recorded, possibly by an earlier command
 --        0: the claim belongs to another owner, or Redis has forgotten it
 
 -- @include claim-text
@@ -22,7 +22,7 @@ local claim = redis.call('GET', claimKey)
 if claim and claim == to then return redis.call('PEXPIRE', claimKey, keepMs) end
 local claimant, state, attempt = readClaim(claim)
 if claimant ~= owner then return 0 end
--- A run that another owner may have begun stays one.
+-- A run that another owner may have begun stays begun.
 local stands = to == 'returned' and writeClaim(to, attempt) or to
 redis.call('SET', claimKey, stands, 'PX', keepMs)
 if entryTick and state ~= '' then forgetRun(runsKey, recordKey, entryTick, attempt, lastMissed) end

@@ -2,7 +2,7 @@
 --
 -- KEYS   1  index
 -- ARGV   1  'add', 'drop' or 'list'
---        2  add: how long Redis keeps the index, in milliseconds. drop: until when the jobs were registered that are dropped
+--        2  add: TTL of the index in milliseconds. drop: drops jobs that were registered before this time
 --        then the names
 -- Reply  list: the names; otherwise 1
 
@@ -17,7 +17,7 @@ for index = 3, #ARGV do
     redis.call('ZADD', indexKey, now, ARGV[index])
   else
     local score = redis.call('ZSCORE', indexKey, ARGV[index])
-    -- It may have been registered since it was looked at.
+    -- It may have been registered since it was read.
     if score and tonumber(score) < tonumber(number) then redis.call('ZREM', indexKey, ARGV[index]) end
   end
 end

@@ -1,15 +1,15 @@
--- Reads what is known of jobs at one moment. Changes nothing.
+-- Reads the state of jobs at one moment. Changes nothing.
 --
--- KEYS   of each job, one job after another: lock, last accounted tick, history, record, pause, instances
--- ARGV   1  how many runs to read of each
---        2  how many instances to read of each
--- Reply  now, in milliseconds since 1970, and then four texts for each job. It is flat, with few parts: a client takes
---        longer for the parts of a reply than Redis for the jobs.
---          facts      each on a line of its own, '' where it is not known: 1 if there is a record, the last accounted
---                     tick, the token of the lock's holder, how many instances there are; and of the record: next, ok,
+-- KEYS   for each job in turn: lock, last accounted tick, history, record, pause, instances
+-- ARGV   1  how many runs to read for each
+--        2  how many instances to read for each
+-- Reply  now, in milliseconds since 1970, and then four texts for each job. It is flat, with few parts: parsing
+--        the parts of a reply takes a client longer than reading the jobs takes Redis.
+--          facts      one per line, '' if unknown: 1 if there is a record, the last accounted
+--                     tick, the token of the lock's holder, how many instances there are; and from the record: next, ok,
 --                     missed, owed, span, pause, stated, other, schedule
 --          pause      '' if the job is not paused
---          runs       each on a line, the newest first; a few more than asked for
+--          runs       each on a line, the newest first; a few more than requested
 --          instances  name and time, each on a line, the last seen first
 
 -- @include clock
@@ -19,7 +19,7 @@ local function listOf(reply)
   return type(reply) == 'table' and not reply.err and reply or {}
 end
 
--- What another program has put in its place is none.
+-- A value written by another program counts as none.
 local function textOf(key)
   local reply = redis.pcall('GET', key)
   return type(reply) == 'string' and reply or ''
@@ -33,7 +33,7 @@ for base = 0, #KEYS - 6, 6 do
   local most = math.max(mostRuns, token and 8 or 0)
   local runs = most > 0 and listOf(redis.pcall('LRANGE', KEYS[base + 3], 0, most - 1)) or {}
   if token and #runs == most then
-    -- The run that goes on may stand behind ticks that were missed while it ran.
+    -- A run in progress may come after ticks that were missed while it ran.
     local isFound, open = false, ' ' .. token
     for _, run in ipairs(runs) do isFound = isFound or string.sub(run, -#open) == open end
     for _, run in ipairs(isFound and {} or listOf(redis.pcall('LRANGE', KEYS[base + 3], most, -1))) do

@@ -1,5 +1,5 @@
--- Accounts ticks that no instance claimed: counts them, writes them into the history, and notes that a catch-up is owed.
--- If several instances report the same ticks, one gets the reply that they are noted.
+-- Accounts ticks that no instance claimed: counts them, adds them to the history, and marks a catch-up as pending. If
+-- several instances report the same ticks, only one gets the reply 'noted'.
 --
 -- KEYS   1  the last accounted tick of the job
 --        2  history
@@ -9,19 +9,19 @@
 -- ARGV   1  the schedule that the ticks are of
 --        2  the accounted tick that they follow
 --        3  how many runs the history keeps
---        4  a catch-up is owed if the last of them was due within so many milliseconds; '' if none is
+--        4  a catch-up is pending if the last of them was due within this many milliseconds; '' for no catch-up
 --        5  when the next tick is due, or ''
 --        6  how long the record outlives the next tick, in milliseconds
---        7  how long Redis keeps the last accounted tick at least, in milliseconds
+--        7  minimum TTL of the last accounted tick in milliseconds
 --        8  the reporting instance, as an owner id
---        9  how many ticks are before those that follow, and
+--        9  how many ticks precede the ones that follow, and
 --        10  when the first of these was due, or ''
 --        11  when the last of these was due, or ''
 --        then when the ticks were due, in milliseconds since 1970, the oldest first
 -- Reply  { status, count, first, last, owed, ticks, isDown }
---          status  'noted', also if the same instance noted the same ticks before, or 'stale': then nothing was changed
---          count   how many of them count: not those that were due during a pause
---          owed    "count first last until" of the catch-up that is owed, or ''
+--          status  'noted', even if the same instance reported the same ticks before, or 'stale': then nothing was changed
+--          count   how many of them count, without those due during a pause
+--          owed    "count first last until" of the pending catch-up, or ''
 --          ticks   the last of those that count
 --          isDown  1 if all of them were due while all instances were shut down
 
@@ -42,7 +42,7 @@ end
 local last = redis.call('GET', lastKey)
 local told = after .. ' ' .. ARGV[#ARGV] .. ' ' .. owner
 local isCurrent = last and tonumber(last) == tonumber(after) and record.schedule == schedule
--- Told before, they are told again to the same instance: it did not hear the answer. First, because most of a fleet is refused here.
+-- The same instance gets the same reply again: the first one was lost. First, because most instances are rejected here.
 if not isCurrent and record.told ~= told then return { 'stale', 0, 0, 0, owedNow(), {} } end
 local pausedAt, pausedTill = readPause(pauseKey)
 local pauses = {}

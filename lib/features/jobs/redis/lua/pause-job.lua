@@ -5,10 +5,10 @@
 --        3  the last accounted tick of the job
 -- ARGV   1  'pause' or 'resume'
 --        2  when the pause ends, in milliseconds since 1970; 0 for one that does not end by itself
---        3  who asks for it, and why, as the record has it
+--        3  who requests it, and why, as in the record
 --        4  how long Redis keeps the record, and the last accounted tick, in milliseconds
 --        5  how many pauses that end by themselves the record keeps
--- Reply  the pause that stood before: "at until by reason"; '' if there was none
+-- Reply  the previous pause: "at until by reason"; '' if there was none
 
 -- @include clock
 -- @include job-record
@@ -23,7 +23,7 @@ if command == 'resume' then
   redis.call('DEL', pauseKey)
   local record = readRecord(recordKey)
   if record.schedule then
-    -- What was due during the pause was not missed.
+    -- Ticks due during the pause were not missed.
     local last = tonumber(redis.call('GET', lastKey) or '') or 0
     local ttl = keepFor(recordKey, '', keepMs)
     if last < now then redis.call('SET', lastKey, string.format('%.0f', now), 'PX', ttl) end
@@ -38,8 +38,8 @@ if untilAt == '0' then
 else
   local left = math.max(1, untilAt - now)
   redis.call('SET', pauseKey, text, 'PX', string.format('%.0f', left))
-  -- Known after its end as well: what was due during the pause was not missed. Those before it are known until their
-  -- ticks are accounted. The one that it replaces began when it does.
+  -- Remembered after its end: ticks due during the pause were not missed. Earlier pauses are remembered until their
+  -- ticks are accounted. A replaced pause ends when the new one begins.
   local last = tonumber(redis.pcall('GET', lastKey) or '') or 0
   local pauses = {}
   for from, till in string.gmatch(readRecord(recordKey).pause or '', '(%d+) (%d+)') do

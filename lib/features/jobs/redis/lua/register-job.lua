@@ -1,5 +1,5 @@
--- Makes a singleton job known, and notes that an instance has it. Without a record of the same schedule, all ticks until
--- now are accounted: then none of them was missed. Or notes that an instance was shut down, and no longer has the job.
+-- Registers a singleton job, and that an instance has it. Without a record of the same schedule, accounts all ticks until
+-- now, so that none of them counts as missed. Or records that an instance was shut down, and no longer has the job.
 --
 -- KEYS   1  record
 --        2  the last accounted tick of the job
@@ -11,7 +11,7 @@
 --        4  how long the record outlives the next tick, in milliseconds
 --        5  'leave' if the instance is shut down
 --        6  the single date of the job, in milliseconds since 1970, or ''
---        7  one that was due within so many milliseconds stays registered
+--        7  a date that was due within this many milliseconds stays registered
 -- Reply  1
 
 -- @include clock
@@ -50,7 +50,7 @@ end
 if record.down and not string.find(record.down, ' ') then
   redis.call('HSET', recordKey, 'down', record.down .. string.format(' %.0f', now))
 end
--- Of a job whose ticks have no order, the last claim has told when it may run next.
+-- For a job whose ticks have no order, the last claim reported when it may run next.
 if schedule ~= '' or record.schedule or not record.stated then
   redis.call('HSET', recordKey, 'schedule', schedule, 'next', nextAt, 'stated', string.format('%.0f', now), 'by', string.match(owner, '^[^/]*'))
   if schedule == '' then redis.call('HDEL', recordKey, 'schedule') end

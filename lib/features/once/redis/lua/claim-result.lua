@@ -1,17 +1,17 @@
--- Takes the lock of a call of once, unless a result is kept: then its work need not run. One step, so no call that has
--- found no result runs its work after another one has stored it.
+-- Acquires the lock of a call of once, unless there is a result: then the work need not run. One step, so that no call
+-- that found no result runs the work after another one has stored it.
 --
 -- KEYS   1  lock
 --        2  queue
 --        3  fence
---        4  result: '=' and the text, '-' for undefined, or '!' and the SHA-1 of the owner whose result is not to be kept
+--        4  result: '=' and the text, '-' for undefined, or '!' and the SHA-1 of the owner whose result must not be stored
 -- ARGV   1  owner
 --        2  lease in milliseconds
---        3  the SHA-1 of a kept text that the caller cannot read, and which counts as none; or ''
+--        3  the SHA-1 of a stored text that the caller cannot parse, and which counts as none; or ''
 --        4  its label, if any
--- Reply  { 'kept', text, hash }: as the key has it. hash: the SHA-1 of its bytes, of which text may have lost some; if
---        ARGV 3 is given
---        otherwise as acquire.lua to a caller that leaves the queue alone
+-- Reply  { 'kept', text, hash }: as the key has it. hash, if ARGV 3 is given: the SHA-1 of its bytes, some of which the
+--        text may have lost
+--        otherwise like acquire.lua without joining the queue
 
 -- @include clock
 -- @include granting

@@ -9,7 +9,7 @@
 --        2  how long Redis keeps the result, in milliseconds
 --        3  the result
 --        4  if given: grants nothing
--- Reply  as release.lua
+-- Reply  like release.lua
 
 -- @include clock
 -- @include granting
@@ -17,7 +17,7 @@
 -- @include passed-on
 
 local owner, ttlMs, result = ARGV[1], ARGV[2], ARGV[3]
--- First: without memory to spare, Redis lets a script begin with a deletion only.
+-- First: when out of memory, Redis only lets a script begin with a deletion.
 local held = releaseLock(KEYS[1], KEYS[2], not ARGV[4] and KEYS[3], owner)
 if held == 1 then
   if redis.pcall('GET', KEYS[4]) == '!' .. redis.sha1hex(owner) then

@@ -1,4 +1,4 @@
--- Reads what is kept for a call of once. Sent as the command GET itself, which this script stands for.
+-- Reads the stored result of once. The client sends a plain GET instead; this script documents it.
 --
 -- KEYS   1  result
 -- ARGV   none

@@ -1,5 +1,5 @@
--- readPause(pausedKey): since when a job is paused, until when (0: until it is resumed), who asked for it, and why;
--- nothing where it is not paused.
+-- readPause(pausedKey): since when a job is paused, until when (0: until it is resumed), who requested it, and why;
+-- nothing if it is not paused.
 
 local function readPause(pausedKey)
   local at, till, by = string.match(redis.call('GET', pausedKey) or '', '^(%d+) (%d+) (.*)$')

@@ -1,9 +1,9 @@
 -- The history of a job: a list of texts, the newest first. Each is "tick startedAt flags instance token", and once the
--- run has ended also " endedAt outcome name code message". The flags have an r for each run of the same tick before this
--- one. A tick that was missed is "due noticedAt x instance". Fields are encoded, and "-" is an empty one. If one of these
+-- run has ended also " endedAt outcome name code message". The flags have an r for each earlier run of the same
+-- tick. A tick that was missed is "due noticedAt x instance". Fields are encoded, and "-" is an empty one. If one of these
 -- commands fails, only the history lacks something.
 
--- So many entries are looked at for one that has not ended: only those of missed ticks come between.
+-- How many entries to search for a run that has not ended: only missed ticks can be in between.
 local function recentRuns(runsKey)
   local entries = redis.pcall('LRANGE', runsKey, 0, 63)
   return entries.err and {} or entries

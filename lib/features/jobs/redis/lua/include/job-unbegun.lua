@@ -1,5 +1,5 @@
--- forgetRun(runsKey, recordKey, tick, attempt, lastMissed): a run was granted, and it never began. Its entry is deleted, and a
--- catch-up is owed again. lastMissed is when the last of the ticks of a catch-up was due, or ''.
+-- forgetRun(runsKey, recordKey, tick, attempt, lastMissed): a granted run never began. Deletes its entry, and makes a
+-- catch-up pending again. lastMissed is when the last of the ticks of a catch-up was due, or ''.
 
 -- @include job-runs
 

@@ -66,8 +66,9 @@ export class Exploration<World> {
     const changed = (step: number): RaceToolError =>
       new RaceToolError(
         'SCHEDULE_DIVERGED',
-        `exploreRaces: the seed does not fit. At choice ${step} it names an actor that is not at a point. ` +
-          'The actors, their points or the setup have changed since, or something happens that the tool does not control',
+        `exploreRaces: the seed does not match. At choice ${step} it selects an actor that cannot run there. The ` +
+          'actors, their points or the setup have changed since, or the run depends on something that the tool does ' +
+          'not control',
       );
     const run = new ScheduleRun(new Repetition(numbers, changed));
     const race = await this.#runOne(run);
@@ -242,9 +243,9 @@ function diverged(step: number, expected: readonly Choice[], found: readonly Cho
     choices.map(({ actor, text }) => `${actor} ${text}`).join(', ') || 'nothing';
   return new RaceToolError(
     'SCHEDULE_DIVERGED',
-    `exploreRaces: the same order led to something else. At step ${step + 1} it was possible: ${list(expected)}. ` +
-      `Now it is: ${list(found)}. Something differs that the tool does not control: what setup does not create again, ` +
-      'a random number, the time of day, a timer, or an answer from outside of the process',
+    `exploreRaces: the same order led to different steps. At step ${step + 1}, these were possible: ${list(expected)}. ` +
+      `Now: ${list(found)}. The run depends on something that the tool does not control: state that setup does not create ` +
+      'again, a random number, the time of day, a timer, or an answer from outside of the process',
   );
 }
 

@@ -171,7 +171,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     kind: 'counter',
     unit: '{call}',
     description:
-      'Calls of once() that returned a result: one that did the work, that found it stored, or that waited for another call.',
+      'Calls of once() that returned a result: by doing the work, from a stored result, or by waiting for another call.',
     attributes: [Service, Group, Outcome],
     values: { [Outcome]: ['run', 'hit', 'wait'] },
   },

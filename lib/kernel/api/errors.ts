@@ -93,8 +93,8 @@ export class LockModeMismatchError extends LockError {
 }
 
 /**
- * Redis is unreachable, didn't answer, or rejected the command. For a call that waited, this was so at the end of its
- * wait. `cause` has the error.
+ * Redis is unreachable, didn't answer, or rejected the command. For a call that waited, this is the state at the end of
+ * its wait. `cause` has the error.
  *
  * @remedy Check `cause` for the reason, such as a wrong password or a missing permission.
  */

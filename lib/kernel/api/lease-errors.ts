@@ -27,7 +27,7 @@ const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
     'no renewal was confirmed before its deadline. Redis did not answer, or the event loop was blocked for longer than leaseMs',
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
   shutdown: 'the application is shutting down and the work did not end within shutdown.drainMs',
-  released: 'it was released before. Do all work that needs it before release()',
+  released: 'it was already released. Do all work that needs it before release()',
 };
 
 /** For a leaked lease that the module no longer renews. */
@@ -236,8 +236,8 @@ const REASON_EXPLAINED: Record<NotLeaderReason, string> = {
 };
 
 /**
- * This instance doesn't lead. It is the reason of a term's `signal` if the instance steps down, and rejects
- * `whenElected()` of an ended campaign. No other instance leads until the work of the term has ended.
+ * This instance doesn't lead. A term's `signal` aborts with this error if the instance steps down, and `whenElected()`
+ * rejects with it once the campaign has ended. No other instance leads until the work of the term has ended.
  *
  * @remedy End the work; another instance leads next.
  */

@@ -121,7 +121,7 @@ export type LockEvent =
   /** A lost lease was released, without touching the current holder. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**
-   * A release was not confirmed in time, or Redis refused it. It is retried until the lock has expired. `isEnd`: no
+   * A release was not confirmed in time, or Redis rejected it. It is retried until the lock has expired. `isEnd`: no
    * other event has reported the end of this lease.
    */
   | ({ type: 'releaseFailed' } & OfLease & { heldMs: number; isEnd: boolean; error: LockError })
@@ -192,7 +192,7 @@ export type LockEvent =
         catchUp: boolean;
         afterStop?: true;
       })
-  /** A tick could not be claimed: Redis didn't answer in time, or refused. */
+  /** A tick could not be claimed: Redis didn't answer in time, or rejected the command. */
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })
   /**
    * A call of `once` returned a result. `run`: it did the work. `hit`: the result was already stored. `wait`: another
@@ -218,7 +218,7 @@ export type LockEvent =
         reason: LeaseLossReason | NotLeaderReason;
         ledMs: number;
       })
-  /** Redis refused a candidate. It retries after a pause that grows to half a minute. */
+  /** Redis rejected a candidate's command. It is retried after pauses of up to half a minute. */
   | ({ type: 'campaignFailed' } & OfLeadership & { error: LockError })
   /** `onElected`, `onDemoted` or `onWait` threw or rejected. The first two have a `leadership`. */
   | ({ type: 'callbackFailed' } & OfService & {

@@ -47,7 +47,7 @@ export interface TracedRun {
 export interface CallTrace {
   /** The W3C trace context for the label of the lease; `undefined` if the trace is not recorded. */
   readonly traceparent: string | undefined;
-  /** Runs what asks the store. Commands are sent in its async context. */
+  /** Runs the code that sends commands to the store, for example in the context of a span. */
   run<T>(ask: () => T): T;
   /**
    * The call waits for `holders`, as far as this process knows. May be called repeatedly.
@@ -84,7 +84,7 @@ export interface HoldTrace {
 
 /** Follows one renewal of a lease. */
 export interface RenewalTrace {
-  /** Runs what asks the store, once. */
+  /** Runs the code that sends the command to the store, once. */
   run<T>(ask: () => T): T;
   /** @param error why it failed */
   ended(outcome: 'renewed' | 'lost' | 'failed', error: unknown): void;

@@ -37,8 +37,8 @@ export interface LockTelemetrySource {
    */
   onRegistered(listener: (registered: RegisteredGroup) => void): () => void;
   /**
-   * Lets a tracer follow each call, lease and run of a job from now on. It is called in the async context of the
-   * caller, and may be the parent of the work. That costs more than an observer.
+   * Traces each call, lease and job run from now on. The tracer is called in the async context of the caller, so its
+   * spans can be the parents of the work. That costs more than an observer.
    *
    * @returns a function that removes the tracer
    */

@@ -11,10 +11,10 @@ export interface Mistake<Explanation extends string> {
 
 /**
  * Decorates an async method. TypeScript rejects a method that is not async, whose parameters do not fit the key
- * function, or whose result type excludes the value that a call returns without running it.
+ * function, or whose result type excludes the result of a skipped call.
  *
- * `A`: the parameters of the key function. `B`: the result of a call that does not run the method. `O`: the parameters
- * of the function `onBusy` after the error.
+ * `A`: the parameters of the key function. `B`: the result of a skipped call. `O`: the parameters of the function
+ * `onBusy` after the error.
  */
 export interface LockedMethodDecorator<A extends readonly unknown[], B = never, O extends readonly unknown[] = A> {
   // Refuses generators and Observables before anything else.

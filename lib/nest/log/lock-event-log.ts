@@ -301,8 +301,7 @@ function describeNextTry({ cause }: LockError): string {
 function describeWait(event: LockEventOf<'waitingLong'>, others: number): string {
   const { resource, holders } = event;
   const leftMs = Math.max(...holders.map(({ ttlMs }) => ttlMs));
-  const by =
-    holders.length > 0 ? `${nameHolders(event)}, ${formatDuration(leftMs)} left` : 'a holder that is not known';
+  const by = holders.length > 0 ? `${nameHolders(event)}, ${formatDuration(leftMs)} left` : 'an unknown holder';
   const rest = others > 0 ? `; and ${count(others, 'other call')} ${others === 1 ? 'waits' : 'wait'}` : '';
   return `Waiting for ${quoteResource(resource)}: held by ${by}${rest}.`;
 }

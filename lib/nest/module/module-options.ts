@@ -96,13 +96,13 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    * lease of job runs without their own. 0 grants at once; `'memory:'` ignores it.
    *
    * @allowed 50 ms to 24 h
-   * @default none; for each node of a quorum of two or more, `leaseMs`, or 30 s if the module states none
+   * @default none; for each node of a quorum of two or more, `leaseMs`, or 30 s if the module sets none
    * @see docs/guide/how-it-works.md#after-a-restart-of-redis
    */
   restartQuarantineMs?: number;
   /**
    * Declares that Redis has every write on disk before it answers (`appendfsync always`), so a restart with data needs
-   * no quarantine. Only needed if `CONFIG GET` is refused.
+   * no quarantine. Only needed if `CONFIG GET` is denied.
    *
    * @default Redis is asked
    */
@@ -136,8 +136,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    * Returns the static name of a kind of lock for events and metrics, of at most 100 characters, for each resource that
    * is locked without a decorator.
    *
-   * @default the text before the first `:` of the resource; without a `:`, the resource if it reads like a name of your
-   * code; or `_other`
+   * @default the text before the first `:` of the resource; without a `:`, the resource if it looks like a name from
+   * your code; or `_other`
    * @see docs/reference/events.md#groups
    */
   group?: GroupFunction;

@@ -246,7 +246,7 @@ export class Credentials {
         (error: unknown) => {
           // The connection broke: the next one is made with the present credentials.
           if (client.status !== 'ready') return;
-          const why = renew ? 'a new connection for messages cannot be made' : 'AUTH on an open connection failed';
+          const why = renew ? 'a new connection for messages cannot be opened' : 'AUTH on an open connection failed';
           const sorted = toStoreError(error);
           this.#failed(`${why}: ${this.#withoutSecrets(sorted)}`, sorted.failure !== 'refused');
         },

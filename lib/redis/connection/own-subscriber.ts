@@ -21,7 +21,7 @@ export abstract class OwnSubscriber extends EventEmitter implements Subscriber {
 
   async subscribe(channel: string): Promise<unknown> {
     const { client } = this;
-    if (!client) throw new Error('No server to listen at is known');
+    if (!client) throw new Error('No server to subscribe to is known');
     const reply = await client.subscribe(channel);
     if (client === this.client) this.#channels.add(channel);
     return reply;
@@ -56,7 +56,7 @@ export abstract class OwnSubscriber extends EventEmitter implements Subscriber {
   /** Ends the connection when another one receives the same. @throws if there is none: it is kept then */
   async #replace(old: Redis): Promise<void> {
     const next = this.make();
-    if (next === undefined) throw new Error('no server to listen at is known');
+    if (next === undefined) throw new Error('no server to subscribe to is known');
     try {
       await next.connect();
       await Promise.all([...this.#channels].map((channel) => next.subscribe(channel)));

@@ -13,7 +13,7 @@ import { RestartQuarantineError } from '../script/restart-quarantine.js';
 const MEANINGS: Readonly<Record<string, string>> = {
   READONLY: 'This server is a replica, and rejects writes.',
   NOPERM: 'The Redis user lacks permissions that locks need.',
-  NOAUTH: 'Redis asks for a password.',
+  NOAUTH: 'Redis requires a password.',
   WRONGPASS: 'Redis refuses the user name or the password.',
   OOM: 'Redis is out of memory, and refuses to write.',
   LOADING: 'Redis is loading its data.',
@@ -23,7 +23,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'Redis has too few replicas, and refuses to write.',
   CLUSTERDOWN: 'The Redis Cluster is down.',
   TRYAGAIN: 'A slot of the Redis Cluster is being moved.',
-  WRONGTYPE: 'A key of the locks holds a value of another application.',
+  WRONGTYPE: 'A lock key holds a value of another application.',
   ECONNREFUSED: 'No Redis listens at the address.',
   ECONNRESET: 'The connection to Redis was reset.',
   ENOTFOUND: 'The host name of Redis cannot be resolved.',
@@ -45,14 +45,14 @@ export const NO_INBOX: StoreProblem = {
 /** Locks are still granted, by asking. It is a decision of the operator, and the log of the start names it. */
 export const INBOX_REFUSED: StoreProblem = {
   code: 'INBOX_REFUSED',
-  message: 'The Redis user may not subscribe to the channels of the locks, so waiters notice late that a lock is free.',
+  message: 'The Redis user may not subscribe to the lock channels, so waiters notice late that a lock is free.',
   isFatal: false,
 };
 
 /** Locks are still granted, by asking. The connection is being replaced. */
 export const INBOX_LOSES: StoreProblem = {
   code: 'INBOX_LOSES',
-  message: 'Messages on the channels of the locks are lost, so waiters notice late that a lock is free.',
+  message: 'Messages on the lock channels are lost, so waiters notice late that a lock is free.',
   isFatal: false,
 };
 

@@ -14,7 +14,7 @@ export const WITHOUT_TLS = 'If the port expects no TLS, use redis://, without tl
 const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
   [
     /SELF_SIGNED_CERT|UNABLE_TO_(VERIFY_LEAF|GET_ISSUER)/,
-    'Give the certificate of its authority in the connection option: tls: { ca }',
+    'Set the CA certificate in the connection option: tls: { ca }',
   ],
   [
     /CERT_ALTNAME_INVALID/,
@@ -38,7 +38,7 @@ const NOT_WRITTEN = /^Stream isn't writeable/;
 export type Advice = Readonly<Record<string, string>>;
 
 const ADVICE: Advice = {
-  NOAUTH: 'Give the password in the connection option',
+  NOAUTH: 'Set the password in the connection option',
   WRONGPASS: 'Check the user name and password in the connection option',
   NOPERM:
     'The ACL user needs EVALSHA, EVAL, SUBSCRIBE, the commands inside the scripts, ' +

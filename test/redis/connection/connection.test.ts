@@ -126,8 +126,8 @@ describe('why a sentinel did not name the primary', () => {
     [undefined, 'Connection is closed'],
     ['connect ECONNREFUSED 10.0.0.1:26379', 'connect ECONNREFUSED 10.0.0.1:26379'],
     [
-      'self-signed certificate. Give the certificate of its authority in the connection option: tls: { ca }',
-      'self-signed certificate. Give the certificate of its authority in the connection option: sentinelTLS: { ca }',
+      'self-signed certificate. Set the CA certificate in the connection option: tls: { ca }',
+      'self-signed certificate. Set the CA certificate in the connection option: sentinelTLS: { ca }',
     ],
     [
       'the server closes the connection at once. If the port expects TLS, use rediss:// or tls in the connection option',

@@ -102,7 +102,7 @@ describe('what Redis answers', () => {
 
   it('comes with advice', () => {
     const { message } = toStoreError(replyError('NOAUTH Authentication required.'));
-    expect(message).toBe('NOAUTH Authentication required. Give the password in the connection option');
+    expect(message).toBe('NOAUTH Authentication required. Set the password in the connection option');
   });
 
   it.each([

@@ -16,7 +16,7 @@ export const watch = defineCommand({
   args: [{ name: 'prefix' }],
   options: { for: durationOption('Stops after this time.') },
   details: [
-    'Polls the instances once a second and prints what has changed: a shorter lease may not show.',
+    'Polls the instances once a second and prints what has changed, so it can miss shorter leases.',
     'With --json, each line is one change.',
   ],
   examples: ['watch', 'watch order: --json', 'watch --for 1m'],

@@ -21,7 +21,7 @@ export const doctor = defineCommand({
   details: [
     'Writes one key that expires after seconds, and publishes one message. Takes no lock.',
     'A setting that the user may not read is reported as unknown, not as a warning: managed services do not allow CONFIG.',
-    'The findings are those of status. Exits with 0 if all is well, 1 with a warning, and 3 if locks are unavailable.',
+    'The findings are the same as in status. Exits with 0 if all is well, 1 with a warning, and 3 if locks are unavailable.',
   ],
   examples: ['doctor --url redis://localhost:6379', 'doctor --json'],
   run: runDoctor,

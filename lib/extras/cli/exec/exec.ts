@@ -68,7 +68,7 @@ export const exec = defineCommand({
   rest: 'command …',
   options: OPTIONS,
   details: [
-    'The lease is renewed as long as the command or a process that it started in its process group runs.',
+    'The lease is renewed while the command, or a process in its process group, is running.',
     'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment. It gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2.',
     'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
     'Exits with the exit code of the command: 128 plus the number of the signal that ended it, 127 if there is no such command.',

@@ -45,7 +45,7 @@ interface GuardRegister {
   readonly ttlMs?: number;
 }
 
-/** The reference for a write: the key with the largest token so far, and the token of the process that writes. */
+/** The key that stores the largest token so far, and the token of the writing process. */
 export type FenceGuard = GuardRegister &
   (
     | {

@@ -2,7 +2,7 @@ import { Command } from 'ioredis';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { describeValue } from '../../../kernel/api/validation.js';
 
-/** A command to run under a guard, as `redis.call()` takes it: its name, then its arguments. */
+/** A command to run under a guard: its name, then its arguments, like the parameters of `redis.call()`. */
 export type FencedCommand = readonly [name: string, ...args: readonly (string | number | Buffer)[]];
 
 /** The maximum number of parts of a command: Lua passes them to Redis on a stack of 8,000. */

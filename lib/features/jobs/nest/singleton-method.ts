@@ -18,7 +18,7 @@ import { type Job, type RunTrigger, type JobMethod, runJob, takeTrigger } from '
 
 /**
  * Decorates the method of a job: async, or without a result. TypeScript rejects a method that has other parameters, or
- * whose result type hides that a call returns a promise of `undefined` if another instance runs the job.
+ * whose result type omits the promise of `undefined` that a call returns if another instance runs the job.
  */
 export interface JobMethodDecorator {
   <M extends JobMethod, K extends string | symbol>(
@@ -151,7 +151,7 @@ function checkIsOnlyJob(
   if (below) {
     refuse(
       `@${decorator} is above @${below.decorator}. The scheduler has one schedule for a method, and each tick would ` +
-        'be claimed twice. Leave one of them out, or call one method from two that have a schedule each.',
+        'be claimed twice. Remove one of them, or write two scheduled methods that call this one.',
     );
   }
   const value: unknown = descriptor?.value;

@@ -75,7 +75,7 @@ function findingsOf(instance: FleetInstance, newest: string): Finding[] {
     const what = `had its event loop blocked for ${formatDuration(blockedMs)} in the last minute.`;
     found.push(
       about('warning', 'instanceBlocked', instanceId, what, {
-        text: 'Find the synchronous work there: a blocked loop renews no lease.',
+        text: 'Find the synchronous work there: a blocked loop cannot renew leases.',
       }),
     );
   }

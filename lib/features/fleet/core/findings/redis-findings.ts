@@ -25,7 +25,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   SLOW: 'Check the load of Redis: SLOWLOG GET, INFO commandstats.',
   TIMEOUT: 'Check the load of Redis and the network: SLOWLOG GET, INFO commandstats.',
   EVICTION: 'CONFIG SET maxmemory-policy noeviction, or keep locks in a Redis of their own.',
-  INBOX_REFUSED: 'Allow the Redis user the channels of the locks: doctor prints the rule.',
+  INBOX_REFUSED: 'Give the Redis user access to the lock channels: doctor prints the rule.',
   INBOX_LOSES: 'Let messages pass: check proxies between the application and Redis.',
   RESTART_QUARANTINE: 'Wait: locks are available again after restartQuarantineMs.',
   SHUTDOWN: 'Nothing: this instance shuts down.',

@@ -264,9 +264,13 @@ export const ROOMS = {
     why: 'What a command does. It needs no Nest.',
   },
   'extras/cli/doctor': {
-    rooms: [...COMMAND_LINE, 'extras/cli/frame', 'redis/health'],
+    rooms: [...COMMAND_LINE, 'extras/cli/frame', 'extras/cli/try', 'redis/health'],
     packages: ['ioredis'],
     why: 'What a server says of itself, and what that means for locks.',
+  },
+  'extras/cli/try': {
+    rooms: [...COMMAND_LINE, 'extras/cli/frame', 'testing/fleet'],
+    why: 'Clients that use locks like an application, and a checker that knows no locks.',
   },
   'extras/cli/exec': {
     rooms: [...COMMAND_LINE, 'extras/cli/frame'],

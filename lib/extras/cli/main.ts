@@ -63,6 +63,7 @@ async function runCommand(
   const stop = new Stop(command.handlesSignals ? undefined : signals);
   let opening: Promise<Applications> | undefined;
   let isOpen = false;
+  const cleanUps: (() => Promise<void>)[] = [];
   const applications = (most: number): Promise<Applications> => {
     const note = (line: string): void => output.note(line);
     terminal.progress('Connecting to Redis …');
@@ -96,7 +97,9 @@ async function runCommand(
   const session = async (): Promise<Session> => (await applications(1)).sessions[0]!;
   try {
     const { args, rest, options } = parsed;
-    const context = { args, rest, options, output, terminal, signal: stop.signal, session, applications };
+    const { signal } = stop;
+    const atEnd = (cleanUp: () => Promise<void>): void => void cleanUps.push(cleanUp);
+    const context = { args, rest, options, output, terminal, signal, atEnd, session, applications };
     const ended = command.run(context as never);
     const outcome = await Promise.race([ended, stop.code]);
     return typeof outcome === 'number' ? outcome : EXIT_CODES[outcome].code;
@@ -106,6 +109,7 @@ async function runCommand(
   } finally {
     terminal.endProgress();
     stop.end();
+    for (const cleanUp of cleanUps) await cleanUp();
     const closed = opening?.then(
       ({ sessions }) => Promise.all(sessions.map((each) => each.close())),
       () => undefined,

@@ -10,6 +10,8 @@ import { exitOf, failing, type Check } from './check.js';
 import { checkForeignKeys, checkHealth, checkInstances, checkMessages, checkRights } from './lock-checks.js';
 import { readFacts, type ServerFacts } from './server-facts.js';
 import { checksOf } from './server-checks.js';
+import { checkTryOptions, TRY_OPTIONS, type Tried, tryLocks } from '../try/try.js';
+import { checkPromises } from './promise-checks.js';
 
 const MARKS = { ok: 'ok', note: 'note', warning: 'WARNING', failed: 'FAILED', unknown: 'unknown' } as const;
 
@@ -17,24 +19,40 @@ export const doctor = defineCommand({
   name: 'doctor',
   summary: 'Checks if Redis is fit for locks, and shows what is wrong, with the remedy.',
   args: [],
-  options: {},
+  options: TRY_OPTIONS,
   details: [
-    'Writes one key that expires after seconds, and publishes one message. Takes no lock.',
+    'Writes one key that expires after seconds, and publishes one message. Takes no lock without --try.',
+    '--try has clients take locks of their own prefix, and breaks connections and clients. It sends at most 200 commands a second, and deletes its keys, also after Ctrl-C.',
     'A setting that the user may not read is reported as unknown, not as a warning: managed services do not allow CONFIG.',
-    'The findings are the same as in status. Exits with 0 if all is well, 1 with a warning, and 3 if locks are unavailable.',
+    'The findings are the same as in status. Exits with 0 if all is well, 1 with a warning, 3 if locks are unavailable, and 7 if --try saw a broken promise.',
   ],
-  examples: ['doctor --url redis://localhost:6379', 'doctor --json'],
+  examples: ['doctor --url redis://localhost:6379', 'doctor --json', 'doctor --try 60s --yes --history tried.jsonl'],
   run: runDoctor,
 });
 
-async function runDoctor({ session, output }: CommandContext): Promise<ExitName> {
-  const { checks, findings } = await examine(session);
+async function runDoctor(context: CommandContext<typeof TRY_OPTIONS>): Promise<ExitName> {
+  const { session, output, options, signal } = context;
+  checkTryOptions(context);
+  const examined = await examine(session);
+  const { findings } = examined;
+  const exit = exitOf(examined.checks, findings);
+  const tried = options.try === undefined || exit === 'redis' ? undefined : await tryLocks(options.try, context);
+  if (signal.aborted) return exit;
+  const checks = [...(tried ? checkPromises(tried) : []), ...examined.checks];
   const rowsOf = output.format === 'table' ? rowsForPerson : rowForProgram;
   output.print({
-    json: { findings, checks },
-    shown: [findingTable(findings, output.format), { columns: ['', 'check', 'found'], rows: checks.flatMap(rowsOf) }],
+    json: { ...(tried && { try: tried }), findings, checks },
+    shown: [
+      ...(tried ? describeTry(tried) : []),
+      findingTable(findings, output.format),
+      { columns: ['', 'check', 'found'], rows: checks.flatMap(rowsOf) },
+    ],
   });
-  return exitOf(checks, findings);
+  return tried && tried.violations.length > 0 ? 'broken' : exit;
+}
+
+function describeTry({ result, again }: Tried): string[] {
+  return [result, `With the same choices again: ${again}`];
 }
 
 /** The only check if Redis cannot be reached. */

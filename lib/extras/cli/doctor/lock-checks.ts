@@ -4,6 +4,7 @@ import { count } from '../../../kernel/util/plurals.js';
 import { within } from '../../../kernel/util/promises.js';
 import { quoteSome } from '../../../kernel/util/quoted.js';
 import type { Keys } from '../../../redis/keys.js';
+import { TRY_INFIX } from '../frame/connection.js';
 import type { MissingRights } from '../../../redis/script/missing-rights.js';
 import type { Survey } from '../../../features/fleet/core/findings/survey.js';
 import { failing, type Check, note, ok, unknown, warning } from './check.js';
@@ -83,7 +84,7 @@ export async function checkForeignKeys(
   keys: Keys,
 ): Promise<Check> {
   const { prefix } = keys;
-  const own = [`${prefix}:{`, `${prefix}:fence`, `${prefix}:jobs`, `${prefix}:roll`];
+  const own = [`${prefix}:{`, `${prefix}:fence`, `${prefix}:jobs`, `${prefix}:roll`, prefix + TRY_INFIX];
   const foreign = new Set<string>();
   let isWhole = true;
   try {

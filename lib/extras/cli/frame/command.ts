@@ -15,6 +15,8 @@ export interface CommandContext<S extends OptionSpecs = OptionSpecs> {
   readonly terminal: Terminal;
   /** Aborts at Ctrl-C and at SIGTERM, unless the command handles signals itself. */
   readonly signal: AbortSignal;
+  /** Runs this when the command has ended, also by a signal, before its connections are closed. */
+  atEnd(cleanUp: () => Promise<void>): void;
   /** Connects, once. It is closed when the command has ended. @throws CliError when Redis cannot be reached */
   session(): Promise<Session>;
   /** Connects to several applications, at most so many, where none is stated. @throws CliError as `session` does */

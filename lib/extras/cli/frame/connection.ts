@@ -86,6 +86,8 @@ async function readConfig(path: string, load: CliProcess['load']): Promise<Targe
 /** How many keys are looked at on each server, in steps of a thousand. */
 const MAX_KEYS = 200_000;
 const FENCE = /^(.+?)(?::\{[0-9a-z]+\})?:fence$/s;
+/** Between the prefix of the application and a random text, for the keys of `doctor --try`. */
+export const TRY_INFIX = ':try-';
 
 export interface FoundPrefixes {
   readonly prefixes: readonly string[];
@@ -110,7 +112,7 @@ export async function findPrefixes(connection: Pick<Connection, 'servers' | 'out
       for (const key of keys) {
         const [, prefix] = FENCE.exec(key) ?? [];
         const inner = prefix?.slice(outerKeyPrefix.length);
-        if (inner !== undefined && PREFIX.test(inner)) found.add(inner);
+        if (inner !== undefined && PREFIX.test(inner) && !inner.includes(TRY_INFIX)) found.add(inner);
       }
       if (++steps * 1_000 < MAX_KEYS) continue;
       isComplete = false;

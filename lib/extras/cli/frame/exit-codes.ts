@@ -12,6 +12,7 @@ export const EXIT_CODES = {
   busy: { code: 4, summary: 'The lock is held by another process.' },
   partial: { code: 5, summary: 'The answer is incomplete. stderr lists what is missing.' },
   lost: { code: 6, summary: 'The lease was lost while the command of `exec` ran.' },
+  broken: { code: 7, summary: 'A promise was broken while `doctor --try` looked.' },
 } as const;
 
 export type ExitName = keyof typeof EXIT_CODES;

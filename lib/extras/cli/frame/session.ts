@@ -5,7 +5,11 @@ import { LockClient } from '../../../kernel/lock-client.js';
 import { LOCK_DEFAULTS } from '../../../kernel/api/lock-options.js';
 import { asStoreError } from '../../../kernel/store/store-error.js';
 import { within } from '../../../kernel/util/promises.js';
-import { describeConnection, statedConnection } from '../../../redis/connection/connection-options.js';
+import {
+  describeConnection,
+  type RedisConnectionOption,
+  statedConnection,
+} from '../../../redis/connection/connection-options.js';
 import { createConnection } from '../../../redis/create-connection.js';
 import { RedisJobStore } from '../../../features/jobs/redis/redis-job-store.js';
 import { RedisLockStore } from '../../../redis/redis-lock-store.js';
@@ -24,6 +28,8 @@ const TO_CHANGE = ['+set', '+del'];
 export interface Session {
   readonly client: LockClient;
   readonly store: RedisLockStore;
+  /** How to connect. It may have a password. */
+  readonly connection: RedisConnectionOption;
   readonly jobs: JobRecords;
   readonly keyPrefix: string;
   /** Where Redis is, in words, without credentials. */
@@ -102,7 +108,7 @@ async function openSession(
     return rights.some(({ needed }) => TO_CHANGE.every((rule) => needed.includes(rule)));
   };
   const jobs = client.jobs.records(new RedisJobStore(store));
-  return { client, store, jobs, keyPrefix, where, mayOnlyLook, close };
+  return { client, store, connection, jobs, keyPrefix, where, mayOnlyLook, close };
 }
 
 async function lookForPrefixes(

@@ -1,0 +1,34 @@
+import { countWas } from '../../../kernel/util/plurals.js';
+import { formatDuration } from '../../../kernel/util/durations.js';
+import { RULES, type Violation } from '../try/check-history.js';
+import type { Tried } from '../try/try.js';
+import { type Check, failing, ok } from './check.js';
+
+const FORGETS = 'Find out if Redis lost data, or had its clock set, while it ran: a restart, a failover, an eviction.';
+const REPORT = 'Run it again with --history, and report the seed and the file.';
+
+const PROMISES: Record<Violation['rule'], { readonly kept: (tried: Tried) => string; readonly fix: string }> = {
+  exclusion: { kept: () => 'No two leases that exclude each other were valid at once.', fix: FORGETS },
+  tokens: { kept: () => 'Each fencing token was larger than those before it.', fix: FORGETS },
+  losses: {
+    kept: ({ lost, latestLossMs }) =>
+      `${countWas(lost, 'lease')} lost, and reported within ${formatDuration(latestLossMs)}.`,
+    fix: REPORT,
+  },
+  handOver: {
+    kept: ({ slowestHandOverMs }) =>
+      `A lock that was free had its next holder after ${formatDuration(slowestHandOverMs)} at most.`,
+    fix: REPORT,
+  },
+};
+
+/** One check for each promise that was tried, the broken ones first. */
+export function checkPromises(tried: Tried): Check[] {
+  const checks = RULES.map((rule) => {
+    const broken = tried.violations.find((each) => each.rule === rule);
+    const { kept, fix } = PROMISES[rule];
+    const check = rule === 'handOver' ? 'hand-over' : rule;
+    return broken ? failing(check, broken.what, fix) : ok(check, kept(tried));
+  });
+  return checks.toSorted((a, b) => Number(b.status === 'failed') - Number(a.status === 'failed'));
+}

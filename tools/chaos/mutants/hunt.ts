@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkers } from '../checkers/index.js';
 import type { Verdict } from '../checkers/violation.js';
+import { exportHistory } from '../history/export.js';
 import { History } from '../history/history.js';
 import { ChaosRedis } from '../servers/chaos-redis.js';
 import { standalone } from '../world/standalone.js';
@@ -23,12 +24,16 @@ export interface HuntResult {
   /** Time for which its workers had worked by then. */
   readonly afterMs: number;
   readonly holds: number;
+  /** The file with its history, if histories are wanted. */
+  readonly historyPath?: string | undefined;
 }
 
 export interface HuntOptions {
   readonly seed: number;
   /** Names of mutants, and of scenarios to play with the published library. @default all of them */
-  readonly only?: readonly string[];
+  readonly only?: readonly string[] | undefined;
+  /** The folder for the histories. @default they are not written */
+  readonly histories?: string | undefined;
 }
 
 /** A mutant, or the library itself, in a scenario. */
@@ -54,7 +59,7 @@ const LOOK_MS = 200;
  * Lets each mutant work in a small world until a checker that is there for it finds what it does wrong, and the published library
  * in each of these worlds, in which no checker may find anything.
  */
-export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResult[]> {
+export async function huntMutants({ seed, only, histories }: HuntOptions): Promise<HuntResult[]> {
   const all: Quarry[] = [
     ...LOCK_MUTANTS.map((mutant) => ({ mutant, scenario: mutant.scenario })),
     ...(Object.keys(scenarios) as LockMutant['scenario'][]).map((scenario) => ({ scenario })),
@@ -67,13 +72,13 @@ export async function huntMutants({ seed, only }: HuntOptions): Promise<HuntResu
   prepareWorkers(left.map(({ mutant }) => mutant && replacedBy(mutant)));
   const results: HuntResult[] = [];
   const hunters = Array.from({ length: AT_ONCE }, async () => {
-    for (let quarry = left.shift(); quarry; quarry = left.shift()) results.push(await hunt(quarry, seed));
+    for (let quarry = left.shift(); quarry; quarry = left.shift()) results.push(await hunt(quarry, seed, histories));
   });
   await Promise.all(hunters);
   return results;
 }
 
-async function hunt({ mutant, scenario }: Quarry, seed: number): Promise<HuntResult> {
+async function hunt({ mutant, scenario }: Quarry, seed: number, histories?: string): Promise<HuntResult> {
   const { settings, redis: server = { persistence: 'none' }, options } = scenarios[scenario];
   await using redis = await ChaosRedis.start(server);
   const replaced = mutant && replacedBy(mutant);
@@ -96,6 +101,9 @@ async function hunt({ mutant, scenario }: Quarry, seed: number): Promise<HuntRes
     what: broken[0]?.violations[0]?.what,
     afterMs: Math.round(at - startedAt),
     holds: history.holds.length,
+    ...(histories !== undefined && {
+      historyPath: exportHistory(history, histories, mutant?.name ?? `none-${scenario}`),
+    }),
   };
 }
 

@@ -24,6 +24,8 @@ export interface ChapterSettings extends Pick<WorldSettings, 'seed' | 'workers' 
   readonly title: string;
   readonly stage: () => Promise<Stage>;
   readonly plan: Omit<Plan, 'faults'>;
+  /** The folder for its history. @default it is not written */
+  readonly histories?: string | undefined;
   /** The history is kept as well if one of these was late. */
   readonly recoveries: readonly Recovery[];
 }
@@ -48,6 +50,7 @@ export async function play(settings: ChapterSettings): Promise<Chapter> {
     leaseMs,
     unpromised,
     splitsVotes,
+    histories: settings.histories,
     kinds: faults.map(({ kind }) => kind),
   });
   const late = lateGaps(settings.recoveries, chapter.gaps);

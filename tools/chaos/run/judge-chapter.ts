@@ -5,6 +5,7 @@ import { checkers } from '../checkers/index.js';
 import { Struck } from '../checkers/struck.js';
 import type { Verdict } from '../checkers/violation.js';
 import type { Witnessed } from '../history/entries.js';
+import { exportHistory } from '../history/export.js';
 import type { History } from '../history/history.js';
 
 /** Facts of a chapter that are not in its history. */
@@ -14,6 +15,8 @@ export interface Judged extends Pick<Chapter, 'title' | 'seed' | 'leaseMs'> {
   /** Rules to skip. */
   readonly unpromised: readonly string[];
   readonly splitsVotes: boolean;
+  /** The folder for its history. */
+  readonly histories?: string | undefined;
 }
 
 /** The result of a chapter. */
@@ -49,9 +52,10 @@ export interface Chapter {
 
 /** Goes through what was said, by all checkers. Of a long history that takes many seconds. */
 export function judgeChapter(
-  { title, seed, leaseMs, kinds, unpromised, splitsVotes }: Judged,
+  { title, seed, leaseMs, kinds, unpromised, splitsVotes, histories }: Judged,
   history: History,
 ): Chapter {
+  if (histories !== undefined) exportHistory(history, histories, title);
   const witnessed = history.of('witnessed');
   const bounds = { ...BOUNDS, splitsVotes };
   return {

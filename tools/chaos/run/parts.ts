@@ -17,6 +17,10 @@ export interface RunSettings {
   readonly seed: number;
   /** Only the chapters whose title has this text. */
   readonly chapter: string;
+  /** Only this mutant, or the scenario of this name without any. */
+  readonly mutant?: string | undefined;
+  /** The folder for histories, if they are wanted. */
+  readonly histories?: string | undefined;
   /** The number of concurrent chapters. */
   readonly lanes: number;
   tell(line: string): void;
@@ -38,9 +42,9 @@ function titlesOf(chapters: readonly ChapterSettings[]): string {
 /** Runs the selected chapters. `areAll` is true if none was left out. */
 async function playChosen(
   known: readonly ChapterSettings[],
-  { chapter, lanes, tell }: RunSettings,
+  { chapter, histories, lanes, tell }: RunSettings,
 ): Promise<{ chapters: Chapter[]; areAll: boolean }> {
-  const chosen = known.filter(({ title }) => title.includes(chapter));
+  const chosen = known.filter(({ title }) => title.includes(chapter)).map((each) => ({ ...each, histories }));
   if (chosen.length === 0) throw new Error(`No chapter has this in its title. They are: ${titlesOf(known)}`);
   const startedAt = performance.now();
   const chapters = await playAll(
@@ -76,15 +80,16 @@ export const parts: Readonly<Record<Part, (settings: RunSettings) => Promise<Out
     return topologiesOutcome(chapters, areAll ? TOPOLOGY_TARGETS[settings.form] : SOME);
   },
 
-  async mutants({ seed, tell }) {
-    const results = await huntMutants({ seed });
+  async mutants({ seed, mutant: only, histories, tell }) {
+    const results = await huntMutants({ seed, only: only === undefined ? undefined : [only], histories });
+    if (results.length === 0) throw new Error(`There is no mutant and no scenario ${JSON.stringify(only)}.`);
     tell(huntTable(results));
     const mutants = results.filter(({ mutant }) => mutant !== null);
     const survivors = mutants.filter(({ caughtBy }) => caughtBy.length === 0);
     const suspects = results.filter(({ mutant, caughtBy }) => mutant === null && caughtBy.length > 0);
     return {
       rows: [
-        atLeast('broken variants of the library', 10, mutants.length),
+        atLeast('broken variants of the library', only === undefined ? 10 : 0, mutants.length),
         none('broken variants that no checker caught', survivors.length),
       ],
       complaints: [

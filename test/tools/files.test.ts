@@ -4,6 +4,7 @@ import { LOCK_METRICS, type LockAttribute, LockMetric, prometheusNameOf } from '
 import { ENTRY_POINTS } from '../../scripts/entry-points.mjs';
 import { root } from '../../scripts/setup.mjs';
 import { publishedPage, repositoryOf } from '../../tools/package/pages.mjs';
+import { readRelease } from '../../tools/release/read-release.mjs';
 import { missingCode, publishedPaths } from '../../tools/package/stage.mjs';
 import { followPackedLinks } from '../package/links.mjs';
 import { repositoryFiles } from '../support/process/repository-files.js';
@@ -30,6 +31,25 @@ describe('the entry points', () => {
       (path) => !ENTRY_POINTS.some(({ subpath }) => subpath === path),
     );
     expect(others).toEqual(['./package.json']);
+  });
+});
+
+describe('the section of a release in the changelog', () => {
+  const readNotes = (end: string) => {
+    const version = '1.2.3';
+    return readRelease({
+      tag: `v${version}`,
+      manifest: { version, repository: { url: 'git+https://github.com/owner/name.git' } },
+      lock: { version, packages: { '': { version } } },
+      changelog: `# Changelog\n\n## [${version}] - 2026-01-31\n\n- Locks.\n${end}`,
+    }).notes;
+  };
+
+  it('names a run of chaos that users can repeat', () => {
+    const run = 'Checked with `npm run chaos -- --seed 42`.';
+    expect(readNotes(`\n${run}\n`)).toBe(`- Locks.\n\n${run}`);
+    expect(() => readNotes('')).toThrow('names no run');
+    expect(() => readNotes('\nChecked with `npm run chaos -- --seed <seed>`.\n')).toThrow('names no run');
   });
 });
 

@@ -2,6 +2,8 @@ import { repositoryOf } from '../package/pages.mjs';
 
 const VERSION = /^\d+\.\d+\.\d+(?<prerelease>-[0-9A-Za-z.-]+)?$/;
 const HEADING = /^## \[(?<version>[^\]]+)\] - (?<date>.+)$/;
+/** A run that users can repeat. */
+const RUN = /`npm run chaos -- --seed \d+`/;
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
@@ -50,6 +52,11 @@ function notesOf(changelog, version) {
   const text = notes.join('\n').trim();
   if (!notes.some((line) => line.trim() !== '' && !line.startsWith('#'))) {
     throw new Error(`CHANGELOG.md says nothing about ${version}.`);
+  }
+  if (!RUN.test(text)) {
+    throw new Error(
+      `CHANGELOG.md names no run for ${version}: add "Checked with \`npm run chaos -- --seed <seed>\`.".`,
+    );
   }
   return text;
 }

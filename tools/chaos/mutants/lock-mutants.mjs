@@ -285,7 +285,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'refusal-is-final',
     what: 'a release that Redis has refused is not sent again',
-    file: 'kernel/store/ask.js',
+    file: 'kernel/store/ask-until.js',
     find: 'if (isRefused && (refused === undefined || refused.isClosed))',
     replace: 'if (isRefused)',
     scenario: 'refused',

@@ -5,12 +5,13 @@ import { programOf } from '../../support/process/program.js';
 import { useAdmin } from '../../support/redis/lock-instances.js';
 import { useRedis } from '../../support/redis/redis-server.js';
 
+const main = programOf(new URL('commander-main.ts', import.meta.url));
+
 describe('a command of nest-commander', () => {
   const redis = useRedis();
   const admin = useAdmin(() => redis().url);
 
   async function run(url: string) {
-    const main = programOf(new URL('commander-main.ts', import.meta.url));
     const env = { ...process.env, NODE_OPTIONS: '', REDIS_URL: url };
     const child = spawn(process.execPath, [main, 'reindex', 'north'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     const [said, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);

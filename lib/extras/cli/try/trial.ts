@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { LockBusyError } from '../../../kernel/api/busy-errors.js';
 import { LockAbortedError, LockError, LockUnavailableError } from '../../../kernel/api/errors.js';
 import type { Lease } from '../../../kernel/api/lease.js';
 import { LockClient } from '../../../kernel/lock-client.js';
@@ -57,6 +58,11 @@ interface Contender {
 }
 
 const now = (): number => SYSTEM_CLOCK.now();
+
+/** The errors that a caller may get. Any other one is a mistake of this file. */
+function isRefusal(error: unknown): error is LockBusyError | LockAbortedError | LockUnavailableError {
+  return error instanceof LockBusyError || error instanceof LockAbortedError || error instanceof LockUnavailableError;
+}
 
 /**
  * Clients of this process that take turns at locks of their own prefix. Some lose their connections in the middle, and
@@ -159,7 +165,7 @@ export class Trial {
 
   async #lock(contender: Contender, { key, mode }: Task, random: SeededRandom): Promise<void> {
     const { client, end } = contender;
-    const waitMs = random.fraction() < 0.2 ? random.fraction() * HASTY_MS : WAIT_MS;
+    const waitMs = random.fraction() < 0.2 ? Math.ceil(random.fraction() * HASTY_MS) : WAIT_MS;
     const holdMs = random.fraction() < 0.03 ? LONG_HOLD_MS : random.fraction() * HOLD_MS;
     const count = 1 + Math.floor(random.fraction() * (PERMITS - 1));
     const options = { waitMs, signal: end.signal };
@@ -176,7 +182,7 @@ export class Trial {
         ? await client.semaphore(key, { permits: PERMITS }).acquire({ ...options, count })
         : await client.acquire(key, { ...options, mode });
     } catch (error) {
-      if (!(error instanceof LockError)) throw error;
+      if (!isRefusal(error)) throw error;
       this.refusals[error.code] = (this.refusals[error.code] ?? 0) + 1;
       // A client that died has withdrawn nothing.
       const isUnknown =

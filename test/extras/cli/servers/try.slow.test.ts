@@ -69,7 +69,8 @@ describe('doctor --try', () => {
       ['losses', 'ok'],
       ['hand-over', 'ok'],
     ]);
-    // Both faults came, and a client that died lost its lease.
+    // Some calls gave up, both faults came, and a client that died lost its lease.
+    expect(tried.refusals['LOCK_TIMEOUT']).toBeGreaterThan(0);
     expect(tried.leases).toBeGreaterThan(20);
     expect(Math.min(tried.faults.connections, tried.faults.clients, tried.lost)).toBeGreaterThan(0);
     const lines = readFileSync(history, 'utf8');

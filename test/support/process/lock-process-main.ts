@@ -15,8 +15,7 @@ import type { ResourceNames } from '../../../lib/kernel/api/resource.js';
 import { fence } from '../../../lib/fence.js';
 import { RedisJobStore } from '../../../lib/features/jobs/redis/redis-job-store.js';
 import { RedisLockStore } from '../../../lib/redis/redis-lock-store.js';
-import { SYSTEM_CLOCK, SystemClock, SystemRandom } from '../../../lib/kernel/util/clock.js';
-import { QuorumLockStore } from '../../../lib/quorum/quorum-lock-store.js';
+import { SYSTEM_CLOCK } from '../../../lib/kernel/util/clock.js';
 import { lockConnection } from '../redis/lock-user.js';
 import { SlowClock } from '../world/slow-clock.js';
 import { machineNow } from '../expect/machine-now.js';
@@ -96,22 +95,6 @@ const verbs = {
     locks = new LockClient({ store, clock, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
     jobs = new RedisJobStore(store);
     await store.start(5_000);
-  },
-
-  /** Locks on a majority of these. */
-  async startQuorum(urls: readonly string[], leaseMs: number): Promise<void> {
-    redisUrl = urls[0]!;
-    const instanceId = `process-${process.pid}`;
-    const clientId = `${instanceId}/quorum`;
-    const stores = urls.map(
-      (url) =>
-        new RedisLockStore({ connection: lockConnection(url), keyPrefix: 'lock', instanceId, clientId, leaseMs }),
-    );
-    const nodes = stores.map((store, index) => ({ name: 'abcdefghi'[index]!, store }));
-    const deps = { clock: new SystemClock(), random: new SystemRandom() };
-    const store = new QuorumLockStore({ ...deps, nodes, nodeTimeoutMs: 100, fencing: true });
-    locks = new LockClient({ store, defaults: { leaseMs, waitMs: 20_000, unavailableMs: Infinity } });
-    await Promise.all(stores.map((each) => each.start(2_000)));
   },
 
   async acquire(resource: ResourceNames, options?: TakeOptions): Promise<LeaseView> {

@@ -26,15 +26,9 @@ export class LockProcess {
    * @param program with the same verbs
    * @param slowness of the clock of its locks
    */
-  static async start(
-    url: string | readonly string[],
-    leaseMs: number,
-    program = main,
-    slowness?: number,
-  ): Promise<LockProcess> {
+  static async start(url: string, leaseMs: number, program = main, slowness?: number): Promise<LockProcess> {
     const lockProcess = new LockProcess(program);
-    if (typeof url === 'string') await lockProcess.ask('start', url, leaseMs, slowness);
-    else await lockProcess.ask('startQuorum', url, leaseMs);
+    await lockProcess.ask('start', url, leaseMs, slowness);
     return lockProcess;
   }
 
@@ -84,7 +78,7 @@ export class LockProcess {
 
 /** Starts lock processes, and kills the remaining ones after each test. */
 export function useProcesses(
-  url: () => string | readonly string[],
+  url: () => string,
   program?: string,
   slowness?: number,
 ): (leaseMs?: number, at?: string) => Promise<LockProcess> {
@@ -92,7 +86,7 @@ export function useProcesses(
   afterEach(async () => {
     await Promise.all(running.splice(0).map((lockProcess) => lockProcess.kill()));
   });
-  return async (leaseMs = 10_000, at: string | readonly string[] = url()) => {
+  return async (leaseMs = 10_000, at = url()) => {
     const lockProcess = await LockProcess.start(at, leaseMs, program, slowness);
     running.push(lockProcess);
     return lockProcess;

@@ -43,9 +43,9 @@ export class RedisLockService {
   }
 
   /**
-   * Acquires a resource, or all of several, and waits up to `waitMs` for it. The caller must release the lease:
-   * `await using lease = await locks.acquire('reports')`, or `finally { await lease.release() }`. To lock again further
-   * down in the same async context (`mode: 'reentrant'`, `current()`), use {@link using} or a decorator.
+   * Acquires a resource, or all of several, and waits up to `waitMs` for it. The caller must release the lease: `await
+   * using lease = await locks.acquire('reports')`, or `finally { await lease.release() }`. Such a lease belongs to no
+   * async context: for `current()` and `mode: 'reentrant'`, use {@link using} or a decorator.
    *
    * @throws LockTimeoutError if it is not free within `waitMs`
    * @throws LockBusyError when it is locked and `waitMs` is 0, or the retry strategy ends the wait

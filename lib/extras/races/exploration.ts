@@ -27,7 +27,7 @@ const MAX_REASON = 300;
 export interface ExploreRacesResult {
   /** The number of schedules that ran to completion. */
   readonly schedules: number;
-  /** The choices that were skipped, because they only lead to orders that are equal to others. */
+  /** The choices that were skipped, because they only lead to orders that are equivalent to others. */
   readonly pruned: number;
   /** `true` if no order is left that could have another outcome. */
   readonly exhausted: boolean;

@@ -35,9 +35,9 @@ export interface ExploreRacesOptions<World> {
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   * The number of schedules to run. `'all'` runs one of each set of equal orders. With a number, the first half tries
-   * orders systematically, and ends the search if that covers all of them; the second half tries random orders (see
-   * `seed`).
+   * The number of schedules to run. `'all'` runs one of each set of equivalent orders. With a number, the first half
+   * tries orders systematically, and ends the search if that covers all of them; the second half tries random orders
+   * (see `seed`).
    *
    * @allowed `'all'`, or 1 and more
    * @default 'all'

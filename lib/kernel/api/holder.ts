@@ -16,8 +16,8 @@ export interface Holder {
   /** Milliseconds left on its lease unless it is renewed, by Redis's clock. */
   readonly ttlMs: number;
   /**
-   * The length of its lease in milliseconds. The lease was granted or last renewed `leaseMs - ttlMs` ago; for a waiter
-   * that was granted the resource, it counts from when it last extended its place in the queue. 0 if `isKept` is set.
+   * The length of its lease in milliseconds, so the lease was last renewed `leaseMs - ttlMs` ago. The first lease after
+   * a wait counts from when the waiter last extended its place in the queue. 0 if `isKept` is set.
    */
   readonly leaseMs: number;
   /** Milliseconds since Redis granted it to that process. */

@@ -100,7 +100,7 @@ export interface TracedEnd {
 
 /** Follows one run of a job. */
 export interface RunTrace {
-  /** Runs the job, its lease included, once. */
+  /** Runs the job, including its lease, once. */
   run<T>(work: () => T): T;
   /** The lock of the job is held, in the async context of `run`. */
   held(grant: TracedGrant): HoldTrace | undefined;

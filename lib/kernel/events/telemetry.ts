@@ -46,8 +46,8 @@ export interface LockTelemetrySource {
   /** Returns the locks that the lock service holds and waits for at this moment. */
   stats(): LockStats;
   /**
-   * Calls the listener when a call of this process has ended its wait: once for each group that it has waited for.
-   * Their `waitedMs` add up to the whole wait. From the first listener on, waits are tracked, at a small cost.
+   * Calls the listener when a call of this process stops waiting, once for each group that it waited for. Their
+   * `waitedMs` add up to the whole wait. Waits are tracked from the first listener on, at a small cost.
    *
    * @returns a function that removes the listener
    */

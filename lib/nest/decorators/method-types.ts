@@ -58,7 +58,7 @@ type UnfinishedMistake<M extends UnfinishedMethod, R = Awaited<ReturnType<M>>> =
       ? [Extract<R, AnyObservable>] extends [never]
         ? void
         : Mistake<'An Observable runs after the lock is released: return await lastValueFrom(observable)'>
-      : Mistake<'The code of a generator runs after the lock is released: lock inside of the generator'>;
+      : Mistake<'The code of a generator runs after the lock is released: lock inside the generator'>;
 
 /** The mistake of a method, or `void` if the decorator may wrap it. */
 type MethodMistake<A extends readonly unknown[], B, O extends readonly unknown[], M> = M extends AsyncMethod

@@ -33,7 +33,7 @@ export function wrapMethod(
   if (!keepsGenerators && Object.prototype.toString.call(original).endsWith('GeneratorFunction]')) {
     throw new InvalidLockOptionsError(
       `${where} is a generator, whose code runs as it is consumed, after the lock is released. ` +
-        'Lock inside of the generator, with using(), or return all values at once. ' +
+        'Lock inside the generator, with using(), or return all values at once. ' +
         'A handler whose values Nest sends needs @LockHandler.',
       'decorator',
     );

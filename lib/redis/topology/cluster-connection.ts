@@ -186,7 +186,7 @@ function atOnce<T>(call: ScriptCall<T>): ScriptCall<T> {
 function checkPrefix(keyPrefix: string): void {
   if (!keyPrefix.includes('{') || /^[^{]*\{[^}]+\}/.test(keyPrefix)) return;
   throw new InvalidLockOptionsError(
-    'keyPrefix of the Cluster must have either no brace or a whole hash tag, such as {app}:. ' +
+    'keyPrefix of the Cluster must contain no brace, or one complete hash tag such as {app}:. ' +
       'Otherwise the keys of a lock are in different slots.',
     'connection',
   );

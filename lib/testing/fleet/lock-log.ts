@@ -28,7 +28,7 @@ export interface LockLogEntry {
   readonly service: string;
   readonly resource: string;
   readonly mode: LockMode;
-  /** Its fencing token. Undefined if the call was granted nothing. */
+  /** Its fencing token. Undefined if nothing was granted. */
   readonly token?: number;
   /** The call site, `Class.method (file:line:column)`, if the stack shows it. */
   readonly from?: string;

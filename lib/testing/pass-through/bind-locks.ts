@@ -11,7 +11,7 @@ import { DEFAULT_NAME } from '../../nest/service-parts.js';
 const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satisfies (keyof RedisLockService)[];
 
 /**
- * Lets the decorated methods of an object that you created by `new` run under these locks. Without it, calling such a
+ * Lets the decorated methods of an object that you created with `new` run under these locks. Without it, calling such a
  * method throws `LockModuleMissingError`: a test that forgot the lock must not pass.
  *
  * ```ts

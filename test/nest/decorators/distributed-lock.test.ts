@@ -158,7 +158,7 @@ describe('@DistributedLock', () => {
       const error = await rejection(orders.allRows());
       expect(error).toMatchObject({ code: 'INVALID_LOCK_OPTIONS' });
       expect(error.message).toContain('Orders.allRows returned a generator under the lock of "rows"');
-      expect(error.message).toContain('Lock inside of the generator');
+      expect(error.message).toContain('Lock inside the generator');
       expect(orders.began).toBe(false);
       expect((await locks.inspect('rows')).mode).toBeNull();
     });

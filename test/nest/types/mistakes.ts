@@ -222,7 +222,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
     'an async generator',
     method(`@DistributedLock('x') async *rows() { yield 1; }`),
     'DistributedLock',
-    "Decorator function return type 'Mistake<\"The code of a generator runs after the lock is released: lock inside of the generator\">' is not assignable to type 'void | TypedPropertyDescriptor<() => AsyncGenerator<number, void, unknown>>'.",
+    "Decorator function return type 'Mistake<\"The code of a generator runs after the lock is released: lock inside the generator\">' is not assignable to type 'void | TypedPropertyDescriptor<() => AsyncGenerator<number, void, unknown>>'.",
   ],
   [
     'a method that resolves to an async generator',
@@ -230,7 +230,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
       `async *rows() { yield 1; }\n@DistributedSemaphore({ key: 'x', permits: 3 }) async all() { return this.rows(); }`,
     ),
     'DistributedSemaphore',
-    "Decorator function return type 'Mistake<\"The code of a generator runs after the lock is released: lock inside of the generator\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<AsyncGenerator<number, void, unknown>>>'.",
+    "Decorator function return type 'Mistake<\"The code of a generator runs after the lock is released: lock inside the generator\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<AsyncGenerator<number, void, unknown>>>'.",
   ],
   [
     'a method that resolves to an Observable, such as what HttpService returns',

@@ -33,7 +33,7 @@ const OPTIONS = {
   ),
   'if-busy': choiceOption(
     ['fail', 'skip'],
-    'What to do if the lock is not free in time: exit code 4, or 0 without a run.',
+    'What to do if the lock is not free in time: fail exits with 4, skip with 0.',
   ),
   once: textOption(
     'key',

@@ -15,8 +15,8 @@ export interface RedisLockConsoleOptions {
    */
   path?: string;
   /**
-   * The guards of the page, as for `@UseGuards`. Nest creates the classes among them and injects from `imports`. Set
-   * either this or `unguarded`.
+   * The guards of the page, like in `@UseGuards`. Nest creates those that are classes, and injects what `imports`
+   * provide. Set either this or `unguarded`.
    *
    * @allowed one or more classes or instances with `canActivate`
    * @default none
@@ -71,7 +71,7 @@ export interface RedisLockConsoleOptions {
   /**
    * The modules that provide what the guards inject.
    *
-   * @allowed modules, as `imports` of `@Module` takes them
+   * @allowed modules, like the `imports` of `@Module`
    * @default none
    */
   imports?: ModuleMetadata['imports'];

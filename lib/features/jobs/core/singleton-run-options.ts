@@ -121,7 +121,7 @@ export interface SingletonRunOptions {
   readonly lock: Pick<LockOptions, 'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs'>;
 }
 
-/** One run of one tick, as the job sees it. */
+/** One run of a tick: the parameter of the job. */
 export interface SingletonRun {
   readonly job: string;
   /** The tick; for a cron job, the time it was scheduled for, as an ISO string. A rerun has the same tick. */

@@ -39,7 +39,7 @@ export class TransactionScope implements TransactionHooks {
   }
 
   /**
-   * Makes an adapter of `@nestjs-cls/transactional` pass its transactions to this scope. It changes the adapter.
+   * Makes an adapter of `@nestjs-cls/transactional` pass its transactions to this scope. Modifies the adapter.
    *
    * @returns the adapter
    * @throws InvalidLockOptionsError if it is not such an adapter

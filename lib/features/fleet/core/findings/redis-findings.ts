@@ -26,7 +26,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   TIMEOUT: 'Check the load of Redis and the network: SLOWLOG GET, INFO commandstats.',
   EVICTION: 'CONFIG SET maxmemory-policy noeviction, or keep locks in a Redis of their own.',
   INBOX_REFUSED: 'Give the Redis user access to the lock channels: doctor prints the rule.',
-  INBOX_LOSES: 'Let messages pass: check proxies between the application and Redis.',
+  INBOX_LOSES: 'Check proxies between the application and Redis: they must let messages pass.',
   RESTART_QUARANTINE: 'Wait: locks are available again after restartQuarantineMs.',
   SHUTDOWN: 'Nothing: this instance shuts down.',
 };

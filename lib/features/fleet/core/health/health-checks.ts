@@ -43,8 +43,8 @@ export interface LockHealth {
   readonly status: 'up' | 'degraded' | 'down';
   readonly topology: LockTopology;
   /**
-   * The round trip of a script that writes, in milliseconds: on the slowest server that was needed. `null` if too few
-   * servers have answered.
+   * The round trip of a script that writes, in milliseconds, on the slowest required server. `null` if too few servers
+   * have answered.
    */
   readonly roundTripMs: number | null;
   /** The numbers of all servers, of required ones, and of servers that are up. */

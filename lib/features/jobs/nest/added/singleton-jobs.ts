@@ -90,7 +90,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * added it. The `SchedulerRegistry` of `@nestjs/schedule` lists it under its name. Errors of the work are logged, as
    * for a decorated job. A job with `at` is removed after its run.
    *
-   * @param work is called with its run
+   * @param work the function to call with each run
    * @throws InvalidLockOptionsError when an option is invalid, a job has this name already, the application has not
    * started yet, or there is no `ScheduleModule`; then nothing was changed
    * @throws LockShutdownError when the application shuts down

@@ -8,13 +8,8 @@ import type { Origin } from '../util/call-site.js';
 import { attemptWasCutShort } from './acquire-errors.js';
 import { waitBefore } from './waits.js';
 
-interface StrategyFault {
-  readonly resource: string;
-  /** The value that the strategy threw, which may be anything, or the error of an invalid return value. */
-  readonly thrown: unknown;
-}
-
-const faults = new WeakMap<object, StrategyFault>();
+/** `thrown`: what the strategy threw, which may be anything, or the error of an invalid return value. */
+const faults = new WeakMap<object, { readonly resource: string; readonly thrown: unknown }>();
 
 /**
  * Returns the error of a call whose retry strategy threw. Each call needs its own, because observers report this wait

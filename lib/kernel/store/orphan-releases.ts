@@ -14,11 +14,6 @@ type Before = () => Promise<unknown>;
 /** The number of commands that are sent, each after the answer to the one before. */
 const commandsWith = (before: Before | undefined): number => (before ? 2 : 1);
 
-interface PendingRelease {
-  readonly work: Promise<void>;
-  readonly commands: number;
-}
-
 /** The parts of a release that do more than free the resource. */
 interface Retained {
   /** The time for which the resource stays taken if it is released now. */
@@ -32,7 +27,7 @@ interface Retained {
  * again until it is answered, also if it is refused, or until the lock has expired.
  */
 export class OrphanReleases {
-  readonly #pending = new Map<string, PendingRelease>();
+  readonly #pending = new Map<string, { readonly work: Promise<void>; readonly commands: number }>();
   /** For each withdrawn owner, the command that is sent before its release. */
   readonly #withdrawn = new WeakMap<LockOwner, Before | undefined>();
   /** The owners whose releases leave the resource taken for a time, or store more. */

@@ -256,15 +256,9 @@ export class SystemRandom implements Random {
   }
 }
 
-/** In milliseconds. */
-interface PauseRange {
-  readonly first: number;
-  readonly longest: number;
-}
-
-/** Twice as long after each failure in a row, within the range. @param failures 1 after the first one */
-export function backoff({ first, longest }: PauseRange, failures: number): number {
-  return Math.min(longest, first * 2 ** Math.min(failures - 1, 10));
+/** Twice as long after each failure in a row, within the range in milliseconds. @param failures 1 after the first one */
+export function backoff(range: { readonly first: number; readonly longest: number }, failures: number): number {
+  return Math.min(range.longest, range.first * 2 ** Math.min(failures - 1, 10));
 }
 
 /** Spreads out many callers that wait for the same thing: a factor from 1 up to 1.25. */

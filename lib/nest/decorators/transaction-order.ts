@@ -118,17 +118,11 @@ function libraryOfMethod(method: (...args: never[]) => unknown): string | undefi
   return KNOWN.find(({ text }) => text !== undefined && source.includes(text))?.library;
 }
 
-/** The transaction that calls a method, directly or through other code. */
-interface CallingTransaction {
-  readonly library: string;
-  readonly isDirect: boolean;
-}
-
 /** Enough for a service that is called in the transaction of another one. */
 const FRAMES = 40;
 
-/** Returns the library in whose transaction the running call was made, if the stack shows it. */
-function callingTransaction(below: (...args: never[]) => unknown): CallingTransaction | undefined {
+/** Returns the library in whose transaction the running call was made, maybe through other code, if the stack shows it. */
+function callingTransaction(below: (...args: never[]) => unknown) {
   const { stackTraceLimit } = Error;
   const origin: { stack?: unknown } = {};
   try {

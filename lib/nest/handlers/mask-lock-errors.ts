@@ -9,10 +9,6 @@ interface Schema {
   getTypeMap(): Record<string, object>;
 }
 
-interface ObjectType {
-  getFields(): Record<string, Field>;
-}
-
 interface Field {
   readonly name: string;
   resolve?: Resolver | undefined;
@@ -74,7 +70,7 @@ export function maskLockErrors<S extends { getTypeMap(): object }>(schema: S): S
 }
 
 /** Compares names, because there may be several copies of `graphql`. */
-function isObjectType(type: object): type is ObjectType {
+function isObjectType(type: object): type is { getFields(): Record<string, Field> } {
   return Object.prototype.toString.call(type) === '[object GraphQLObjectType]';
 }
 

@@ -1,11 +1,6 @@
 import type { Cluster, Redis } from 'ioredis';
 import { inRootContext } from '../../kernel/util/async-contexts.js';
 
-/** Makes the sockets of a client, the same in ioredis 5 and 6. */
-interface Connector {
-  connect(...args: unknown[]): Promise<Redis['stream']>;
-}
-
 /** The timer behind the option `socketTimeout` of ioredis, the same in ioredis 5 and 6. */
 interface SilenceTimer {
   /** With each command, ioredis makes a timer if there is none. */
@@ -32,6 +27,8 @@ export function mendQuirks(client: Redis): void {
  * Each socket gets one as soon as it is made: before 'connect' there is no event that brings it.
  */
 function takeLateErrors(client: Redis): void {
+  // It makes the sockets of a client, the same in ioredis 5 and 6.
+  type Connector = { connect(...args: unknown[]): Promise<Redis['stream']> };
   const { connector } = client as unknown as { connector: Connector };
   const connect = connector.connect.bind(connector);
   connector.connect = async (...args) => {

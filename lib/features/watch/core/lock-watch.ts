@@ -22,12 +22,6 @@ type WatchDeps = Pick<
 
 type WaitingCall = PendingCall<void, WaitLimits>;
 
-/** A question to the store: as which watcher it was sent, and when. */
-interface WatchQuestion {
-  readonly id: string;
-  readonly sentAt: number;
-}
-
 /**
  * The calls of this process that wait until one resource is free, without taking it. They ask the store together, so a
  * thousand calls cost Redis no more than one. Each question renews the place of this process among those that are
@@ -41,8 +35,8 @@ export class LockWatch extends Asker<WatchReply> implements WaitingTogether {
   readonly log = new AttemptLog();
   readonly #calls = new Set<WaitingCall>();
   #id: string;
-  /** The last questions, by their marks. */
-  readonly #questions: WatchQuestion[] = [];
+  /** The last questions to the store, by their marks: as which watcher they were sent, and when. */
+  readonly #questions: { readonly id: string; readonly sentAt: number }[] = [];
   #asked = 0;
   /** `true` if the store still has this process among the watchers, as far as is known. */
   #isWatching = false;

@@ -1,12 +1,6 @@
 import { OTHER_GROUP } from '../../../../kernel/api/holder.js';
 import { type HolderKey, UNKNOWN_GROUP } from './blockers.js';
 
-/** The holders from one moment on. */
-interface Stretch {
-  readonly from: number;
-  readonly holders: readonly HolderKey[];
-}
-
 /**
  * The maximum number of stretches of one resource. A call that has waited through more of them has waited for too many
  * to name.
@@ -21,7 +15,8 @@ export class WaitTimeline {
   waiting = 0;
   /** The token of the one holder, if that is a lease of this process. */
   ownToken: number | undefined;
-  readonly #stretches: Stretch[] = [];
+  /** The holders, each from one moment on. */
+  readonly #stretches: { readonly from: number; readonly holders: readonly HolderKey[] }[] = [];
   /** When the last holders stopped holding it, if that is known. */
   #endedAt: number | undefined;
 

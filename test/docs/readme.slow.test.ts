@@ -6,6 +6,7 @@ import { useRedis } from '../support/redis/redis-server.js';
 import { blocksOf, GUIDES, readGuide, tablesOf } from './guides.js';
 
 const readme = readGuide('README.md');
+const plain = (cell: string) => cell.replaceAll('*', '');
 
 describe('the README', () => {
   it('has at most 9,000 bytes: what is longer belongs into a guide', () => {
@@ -38,12 +39,26 @@ describe('the README', () => {
     for (const [name, [source, below]] of Object.entries(ROWS)) {
       const shown = ours!.rows.find(([first]) => first === name)!.slice(1, 5);
       const from = measured.rows[measured.rows.findIndex(([first]) => first === source) + below]!;
-      const numbers = COLUMNS.map((column) => from[measured.header.indexOf(column)]!.replaceAll('*', ''));
-      expect({ name, shown: shown.map((cell) => cell.replaceAll('*', '').replace(' ms', '')) }).toEqual({
+      const numbers = COLUMNS.map((column) => plain(from[measured.header.indexOf(column)]!));
+      expect({ name, shown: shown.map((cell) => plain(cell).replace(' ms', '')) }).toEqual({
         name,
         shown: numbers,
       });
     }
+  });
+
+  it('has a longer comparison in docs/why.md, in the same numbers', () => {
+    const shown = tablesOf('docs/why.md').find(({ rows }) => rows.some(([first]) => first?.endsWith('leases/s')))!;
+    const measured = tablesOf('docs/operations/benchmarks.md')[0]!;
+    let above = '';
+    for (const [name, ...cells] of shown.rows) {
+      if (!name!.startsWith('The same')) above = name!;
+      const from = measured.rows.findIndex(([first]) => first === above);
+      const row = measured.rows.slice(from).find(([first]) => first === name);
+      const numbers = shown.header.slice(1).map((column) => row?.[measured.header.indexOf(column)]);
+      expect([name, cells.map(plain)]).toEqual([name, numbers.map((number) => plain(number!))]);
+    }
+    expect(shown.rows.length).toBeGreaterThan(5);
   });
 
   describe('the error that it shows', () => {

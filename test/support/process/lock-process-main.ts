@@ -42,8 +42,6 @@ export interface FileWork {
   callers: number;
   times?: number;
   forMs?: number;
-  /** The minimum number of sections of all processes, however long they take. */
-  least?: number;
   options?: LockOptions;
 }
 
@@ -214,11 +212,10 @@ const verbs = {
    * file. Returns the values read.
    */
   async countInFile(resource: string, file: string, work: FileWork): Promise<Section[]> {
-    const { callers, times = Infinity, forMs = Infinity, least = 0, options } = work;
+    const { callers, times = Infinity, forMs = Infinity, options } = work;
     const sections: Section[] = [];
     // The time begins with the first lease.
-    const isOver = (): boolean =>
-      sections.length > 0 && machineNow() > sections[0]!.from + forMs && sections.at(-1)!.value + 1 >= least;
+    const isOver = (): boolean => sections.length > 0 && machineNow() > sections[0]!.from + forMs;
     const count = async ({ fencingToken }: Lease): Promise<void> => {
       const from = machineNow();
       const value = Number(readFileSync(file, 'utf8'));

@@ -31,8 +31,6 @@ export interface JobSetup {
   >;
   /** `true` to report each tick that it asks for. */
   readonly tellsAsked?: boolean;
-  /** `true` to kill it once it has accounted for missed ticks: before their run. */
-  readonly diesOnMissed?: boolean;
 }
 
 /** The reports. `at` is the true time, whatever the wall clock of the process shows. */
@@ -100,7 +98,6 @@ class TimeoutJob extends Job {
       observers: [
         (event) => {
           if ('tick' in event || event.type === 'tickMissed') tell(event);
-          if (event.type === 'tickMissed' && setup.diesOnMissed) process.kill(process.pid, 'SIGKILL');
         },
       ],
     }),

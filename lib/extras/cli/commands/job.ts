@@ -82,7 +82,6 @@ export const job = defineCommand({
     if (pause !== undefined) {
       const until = pause === Infinity ? {} : { until: now + pause };
       const before = await records.pause(name, NO_OWN_JOBS, { ...operator, ...until });
-      records.tell(name, { command: 'pause', ...operator, ...until });
       const how =
         until.until === undefined
           ? 'until you resume it'
@@ -94,9 +93,8 @@ export const job = defineCommand({
       return 'done';
     }
     if (resume) {
-      const before = await records.resume(name, NO_OWN_JOBS);
+      const before = await records.resume(name, NO_OWN_JOBS, operator);
       if (before === undefined) throw new CliError('refused', `The job ${quote(name)} is not paused.`);
-      records.tell(name, { command: 'resume', ...operator });
       output.print({ json: { keyPrefix, job: name, resumed: true, before }, shown: [`Resumed: ${name}.`] });
       return 'done';
     }

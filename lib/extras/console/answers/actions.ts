@@ -91,17 +91,15 @@ async function pauseJob(looks: SnapshotCache, body: unknown, by: string): Promis
   const at = looks.now();
   const until = forMs === undefined ? {} : { until: Math.round(at + forMs) };
   const before = await records.pause(job, source.ownJobs(), { ...operator, ...until });
-  records.tell(job, { command: 'pause', ...operator, ...until });
   return { at, job, pause: { at: Math.round(at), ...operator, ...until }, ...(before && { before }) };
 }
 
 async function resumeJob(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'resumeJob'>> {
   const { records, source } = looks;
   const { job, operator } = jobIn('resumeJob', body, by);
-  const before = await records.resume(job, source.ownJobs());
+  const before = await records.resume(job, source.ownJobs(), operator);
   if (before === undefined)
     throw new Refusal('NOT_PAUSED', `The job ${quote(job)} is not paused. Nothing was changed.`);
-  records.tell(job, { command: 'resume', ...operator });
   return { at: looks.now(), job, before };
 }
 

@@ -5,7 +5,7 @@ import type { LockEventOf } from '../../../kernel/events/events.js';
 import type { Runtime } from '../../../kernel/holding/runtime.js';
 import { chunks, defined } from '../../../kernel/util/objects.js';
 import { type JobInfo, JobNotFoundError, type JobRun, scheduleOf } from './job-info.js';
-import { OperatorRequests } from './operator-requests.js';
+import { type Operator, OperatorRequests } from './operator-requests.js';
 import type { JobPause, JobState } from './job-state.js';
 
 /** The number of jobs that one command reads: about a millisecond of Redis. */
@@ -80,16 +80,20 @@ export class JobRecords {
     return lastAt === undefined ? undefined : { ranMs: state!.now - state!.running!.startedAt, lastAt };
   }
 
-  /** @returns the pause that stood before */
+  /** Pauses it, and reports that. @returns the pause that stood before */
   async pause(name: string, own: ReadonlySet<string>, pause: Omit<JobPause, 'at'>): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'pause');
-    return ask(this.runtime, () => this.store.pause(resource, pause), 'pause', resource);
+    const before = await ask(this.runtime, () => this.store.pause(resource, pause), 'pause', resource);
+    this.tell(name, { command: 'pause', ...pause });
+    return before;
   }
 
-  /** @returns the pause that stood */
-  async resume(name: string, own: ReadonlySet<string>): Promise<JobPause | undefined> {
+  /** Ends its pause, and reports that. @returns the pause that stood */
+  async resume(name: string, own: ReadonlySet<string>, operator: Operator = {}): Promise<JobPause | undefined> {
     const { resource } = await this.#known(name, own, 1, 'resume');
-    return ask(this.runtime, () => this.store.resume(resource), 'resume', resource);
+    const before = await ask(this.runtime, () => this.store.resume(resource), 'resume', resource);
+    if (before !== undefined) this.tell(name, { command: 'resume', ...operator });
+    return before;
   }
 
   /** Reports a command of an operator in this process. */

@@ -242,9 +242,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const records = this.#recordsFor('pause', name);
     const { until, ...operator } = options;
     const pause = { ...operator, ...(until !== undefined && { until: Number(until) }) };
-    const before = await records.pause(name, new Set(this.#names()), pause);
-    records.tell(name, { command: 'pause', ...pause });
-    return before;
+    return records.pause(name, new Set(this.#names()), pause);
   }
 
   /**
@@ -256,10 +254,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    */
   async resume(name: string, options: ResumeOptions = {}): Promise<JobPause | undefined> {
     RESUME_OPTIONS.check('resume', options);
-    const records = this.#recordsFor('resume', name);
-    const before = await records.resume(name, new Set(this.#names()));
-    if (before !== undefined) records.tell(name, { ...options, command: 'resume' });
-    return before;
+    return this.#recordsFor('resume', name).resume(name, new Set(this.#names()), options);
   }
 
   /** Called by Nest. */

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { COMMANDS } from '../../../lib/extras/cli/commands.js';
+import { outcomeOf } from '../../../lib/extras/cli/commands/jobs.js';
 import { changesBetween } from '../../../lib/extras/cli/commands/watch.js';
 import { type Check, exitOf } from '../../../lib/extras/cli/doctor/check.js';
 import { checksOf } from '../../../lib/extras/cli/doctor/server-checks.js';
@@ -61,6 +62,25 @@ it('the output has one line per row elsewhere, without a heading, and with whole
 
 it('the JSON output is one line, with the version of the schema', () => {
   expect(printed(found, { isJson: true, isTerminal: true })).toBe('{"schemaVersion":1,"locks":["a"]}\n');
+});
+
+it('the end of a run begins with the message of its error', () => {
+  const run = {
+    tick: '2026-11-26T02:00:00.000Z',
+    startedAt: 1,
+    instanceId: 'jobs-1',
+    rerun: true,
+    manual: false,
+    catchUp: false,
+    outcome: 'error' as const,
+    errorName: 'MailError',
+    errorCode: 'ETIMEDOUT',
+    errorMessage: 'no answer from the mail gateway in 30 s',
+  };
+  expect(outcomeOf({ ...run, attempt: 2 })).toBe(
+    'error "no answer from the mail gateway in 30 s" MailError ETIMEDOUT (attempt 2)',
+  );
+  expect(outcomeOf(run, 12)).toBe('error "no answer..." MailError ETIMEDOUT');
 });
 
 it('an empty table has a message on a terminal, and no output elsewhere', () => {

@@ -62,14 +62,14 @@ export const job = defineCommand({
         json: { keyPrefix, job: name, runs },
         shown: [
           {
-            columns: ['TICK', 'STARTED', 'TOOK', 'ENDED', 'INSTANCE', 'BY'],
+            columns: ['STARTED', 'TOOK', 'ENDED', 'INSTANCE', 'BY', 'TICK'],
             rows: runs.map((each) => [
-              each.tick,
               timeCell(each.startedAt, now),
               durationCell(each.endedAt === undefined ? undefined : each.endedAt - each.startedAt),
               outcomeOf(each),
               each.instanceId,
               each.by,
+              each.tick,
             ]),
             ifEmpty: 'It has no history.',
           },

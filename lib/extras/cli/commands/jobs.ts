@@ -5,8 +5,8 @@ import { NO_OWN_JOBS } from '../frame/roll.js';
 import { longDuration } from '../../../kernel/util/durations.js';
 import { type CellValue, timeCell } from '../frame/output.js';
 
-/** In a line of the list. `job` shows all of it. */
-const MAX_REASON = 40;
+/** Of the texts in a line of the list. `job` shows all of them. */
+const MAX_TEXT = 40;
 
 export const jobs = defineCommand({
   name: 'jobs',
@@ -28,7 +28,7 @@ export const jobs = defineCommand({
             stateCell(info, now),
             timeCell(info.nextDueAt, now),
             timeCell(info.lastRun?.startedAt, now),
-            outcomeOf(info.lastRun),
+            outcomeOf(info.lastRun, MAX_TEXT),
             info.missed,
             info.instanceCount,
             scheduleCell(info),
@@ -61,15 +61,17 @@ function stateCell(info: JobInfo, now: number): CellValue {
   if (pause) {
     const by = pause.by === undefined ? '' : ` by ${pause.by}`;
     const time = pause.until === undefined ? '' : ` for ${longDuration(pause.until - now)}`;
-    const reason = pause.reason === undefined ? '' : `: ${quote(pause.reason, MAX_REASON)}`;
+    const reason = pause.reason === undefined ? '' : `: ${quote(pause.reason, MAX_TEXT)}`;
     shown.push(`paused${by}${time}${reason}`);
   }
   const raw = stateOf(info);
   return { shown: shown.join(', ') || raw, raw };
 }
 
-export function outcomeOf(run: JobRun | undefined): string {
+/** How a run ended. The message of its error is what its reader looks for, so it comes first. */
+export function outcomeOf(run: JobRun | undefined, maxLength = 200): string {
   if (!run) return '';
-  const { outcome = 'runs', errorName, errorCode, attempt = 1 } = run;
-  return [outcome, errorName, errorCode, attempt > 1 && `(attempt ${attempt})`].filter(Boolean).join(' ');
+  const { outcome = 'runs', errorMessage, errorName, errorCode, attempt = 1 } = run;
+  const message = errorMessage && quote(errorMessage, maxLength);
+  return [outcome, message, errorName, errorCode, attempt > 1 && `(attempt ${attempt})`].filter(Boolean).join(' ');
 }

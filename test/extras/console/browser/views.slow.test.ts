@@ -188,7 +188,7 @@ describe('the views of the console', () => {
     expect(await history.getAttribute('aria-label')).toBe('The last 14 runs: 2 not successful');
     await page.getByRole('link', { name: 'invoice-reminders' }).click();
     const runs = await rowsOf(page, 'Runs');
-    expect(runs[3]![1]).toBe('error PrinterTimeoutError · ETIMEDOUT · no answer from the mail gateway in 30 s');
+    expect(runs[3]![1]).toBe('error no answer from the mail gateway in 30 s · PrinterTimeoutError · ETIMEDOUT');
     expect(runs[2]![4]).toBe('asked for by ann@garden.example');
   });
 

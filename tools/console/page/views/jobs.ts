@@ -70,7 +70,7 @@ export function job({ job: row, instances, runs }: ConsoleBodies['job']): Child 
       ['Started', (run) => moment(run.startedAt, at), 'lead'],
       [
         'Ended',
-        (run) => twoLines(end(run), [run.errorName, run.errorCode, run.errorMessage].filter(Boolean).join(' · ')),
+        (run) => twoLines(end(run), [run.errorMessage, run.errorName, run.errorCode].filter(Boolean).join(' · ')),
       ],
       ['Took', ({ startedAt, endedAt }) => (endedAt ? took(endedAt - startedAt) : NONE), 'number'],
       ['Instance', toInstance],

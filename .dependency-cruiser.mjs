@@ -96,7 +96,10 @@ export const ROOMS = {
     rooms: EVENTS,
     why: 'Which group waits for which follows from events. It does not know the locks.',
   },
-  'features/fleet/core/explain': { rooms: LEASE, why: 'What is seen of a lock is explained. It changes nothing.' },
+  'features/fleet/core/explain': {
+    rooms: [...LEASE, 'features/fleet/core/roll'],
+    why: 'What is seen of a lock, and what all instances say of it, is explained. It changes nothing.',
+  },
   'features/fleet/core/health': { rooms: LEASE, why: 'A feature hangs below the lock client.' },
   'features/fleet/core/roll': { rooms: LEASE, why: 'What all instances say of themselves. It changes nothing.' },
   'features/fleet/core/findings': {

@@ -1,9 +1,7 @@
 import { type Holder, renewedMsAgo } from '../../kernel/api/holder.js';
-import type { LockExplanation } from '../../features/fleet/core/explain/explanation.js';
 import { fencingTickOf } from '../../kernel/store/fencing-token.js';
 import type { LockState } from '../../kernel/store/lock-state.js';
 import { longDuration } from '../../kernel/util/durations.js';
-import { count } from '../../kernel/util/plurals.js';
 import { plainOrQuoted } from '../../kernel/util/quoted.js';
 import { workOf } from './roll.js';
 import { lifeOf } from '../../features/fleet/core/roll/life.js';
@@ -14,43 +12,6 @@ export const SLACK_MS = 300;
 const MAX_NAMED = 3;
 /** The times of a look are whole milliseconds. */
 const ROUNDED_MS = 5;
-
-const OTHERS_KNOW = 'Only the other processes know how long their calls have waited.';
-
-/**
- * The sentences of `locks.explain()` for an operator, who is in no process of the application, and with what the
- * instances report.
- *
- * @param instanceId the process that was asked
- */
-export function sentencesOf(
-  { sentences: all, cause, state }: LockExplanation,
-  roll: FleetReport | undefined,
-  instanceId: string,
-): readonly string[] {
-  const lives = roll ? state.holders.map((holder) => lifeOf(holder, roll)) : [];
-  const calls = (roll?.instances ?? []).flatMap(({ waiting }) => waiting);
-  const waits = calls.filter(({ resource }) => resource === state.resource).map(({ waitedMs }) => waitedMs);
-  const waited = `${count(waits.length, 'call')} in all: the oldest has waited for ${longDuration(Math.max(0, ...waits))}.`;
-  const isAlive = lives.length > 0 && lives.every((life) => life === 'alive');
-  const sentences = all
-    .map((sentence) => (sentence === OTHERS_KNOW && waits.length > 0 ? waited : sentence))
-    .map((sentence) => (isAlive ? withoutDoubt(sentence) : sentence))
-    .map((each) => each.replaceAll('this process', plainOrQuoted(instanceId)).replaceAll('forceRelease()', 'release'));
-  // The leases alone suggest that nothing is wrong until a renewal is overdue, and then only guess.
-  const isDoubtful = lives.some((life) => life === 'silent' || life === 'dead');
-  return (cause === 'inUse' || cause === 'holderDead') && isDoubtful ? sentences.slice(0, -1) : sentences;
-}
-
-/** The leases do not show if a holder is alive before its first renewal, but its process has answered. */
-function withoutDoubt(sentence: string): string {
-  return sentence
-    .replace(
-      /^(?:It is not known yet whether the holder is alive|The holder was alive .+?)\. If it(?: still)? is, it is slow/,
-      'The holder is alive and slow',
-    )
-    .replace(/If it has died, that shows in .+?, and the lock is free in .+?\. /, '');
-}
 
 /** The conclusions from two looks, and from the answers of the processes, about the first holders. */
 export function conclusionsOf(first: LockState, second: LockState, roll: FleetReport | undefined): string[] {

@@ -1,8 +1,13 @@
 import type { FleetOptions, FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
+import { locksIn, type SeenHolder } from '../../../lib/features/fleet/core/roll/seen-locks.js';
 import { fleetReport, type Instance } from '../../features/fleet/fleet-reports.js';
+import type { SeenJob } from '../../../lib/features/fleet/core/findings/finding.js';
 import type { LockHealth } from '../../../lib/features/fleet/core/health/health-checks.js';
+import { JobNotFoundError } from '../../../lib/features/jobs/core/job-info.js';
 import type { JobRecords } from '../../../lib/features/jobs/core/job-records.js';
-import { explainState } from '../../../lib/features/fleet/core/explain/explainer.js';
+import { explainFromOutside } from '../../../lib/features/fleet/core/explain/explainer.js';
+import type { Holder } from '../../../lib/kernel/api/holder.js';
+import { LEADER_PREFIX } from '../../../lib/kernel/api/resource.js';
 import type { LockClient } from '../../../lib/kernel/lock-client.js';
 import type { LockState } from '../../../lib/kernel/store/lock-state.js';
 import type { ConsoleSource } from '../../../lib/extras/console/answers/source.js';
@@ -11,13 +16,14 @@ import type { ConsoleSource } from '../../../lib/extras/console/answers/source.j
 export class FleetSource implements ConsoleSource {
   readonly service = 'default';
   readonly leaseMs = 30_000;
-  readonly jobs: JobRecords | null = null;
   /** The requests so far. */
   readonly asked: (string | undefined)[] = [];
   at = 1_800_000_000_000;
   instances: readonly Instance[];
   unlisted: FleetReport['unlisted'] = [];
   silent: readonly string[] = [];
+  /** If not set, the store keeps no records of jobs. */
+  seenJobs: readonly SeenJob[] | undefined;
   /** The number of further inboxes whose instances Redis can't name. */
   unnamed = 0;
   /** If set, Redis is out of memory: only the health check answers. */
@@ -32,45 +38,74 @@ export class FleetSource implements ConsoleSource {
   }
 
   get client(): LockClient {
+    const unlessDown = <T>(answer: () => T): Promise<T> => this.failure?.() ?? Promise.resolve(answer());
     return {
-      report: (options: FleetOptions) => this.failure?.() ?? Promise.resolve(this.#report(options)),
+      report: (options: FleetOptions) => unlessDown(() => this.#report(options)),
       health: () => Promise.resolve(this.failure ? { ...HEALTH, ...OUT_OF_MEMORY } : HEALTH),
-      deps: { store: { instanceId: 'the-console' } },
       operators: {
-        explain: (resource: string) =>
-          this.failure?.() ??
-          Promise.resolve(
-            explainState(free(resource), {
-              instanceId: 'console',
-              holds: [],
-              waiting: 0,
-              longestWaitMs: 0,
-              wanted: undefined,
-            }),
-          ),
-        list: () => Promise.resolve([]),
-        inspect: (resource: string) => Promise.resolve(free(resource)),
+        explain: (resource: string) => unlessDown(() => explainFromOutside(this.#stateOf(resource), this.#fleet())),
+        list: ({ prefix = '' }) => unlessDown(() => this.#resources(prefix).map((resource) => this.#stateOf(resource))),
+        inspect: (resource: string) => unlessDown(() => this.#stateOf(resource)),
       },
     } as unknown as LockClient;
   }
 
+  get jobs(): JobRecords | null {
+    const { seenJobs } = this;
+    if (!seenJobs) return null;
+    const find = async (name: string): Promise<SeenJob> => {
+      const seen = seenJobs.find(({ job }) => job.name === name);
+      if (seen) return seen;
+      throw JobNotFoundError.unknown(name, 'The fleet', []);
+    };
+    return {
+      listWithRuns: async () => seenJobs,
+      get: async (name: string) => (await find(name)).job,
+      history: async (name: string) => (await find(name)).runs,
+    } as unknown as JobRecords;
+  }
+
   #report({ prefix = '' }: FleetOptions): FleetReport {
     this.asked.push(prefix);
-    const { instances, silent, unlisted, unnamed } = this;
-    return fleetReport({
-      askedAt: this.at,
-      completeness: silent.length + unnamed > 0 ? 'partial' : 'complete',
-      asked: instances.length + silent.length + unnamed,
-      instances: instances.map((each) => ({ ...each, held: each.held.filter((it) => it.resource.startsWith(prefix)) })),
-      silent,
-      subscribed: [...instances.map(({ instanceId }) => instanceId), ...silent],
-      unlisted,
-    });
+    const { instances } = this;
+    const held = (each: Instance) => each.held.filter(({ resource }) => resource.startsWith(prefix));
+    return { ...this.#fleet(), instances: instances.map((each) => ({ ...each, held: held(each) })) };
   }
-}
 
-function free(resource: string): LockState {
-  return { resource, mode: null, holders: [], ttlMs: 0, waiters: [] };
+  #fleet(): FleetReport {
+    const { at: askedAt, instances, silent, unlisted, unnamed } = this;
+    const completeness = silent.length + unnamed > 0 ? 'partial' : 'complete';
+    const asked = instances.length + silent.length + unnamed;
+    return fleetReport({ askedAt, completeness, asked, instances, silent, unlisted });
+  }
+
+  #resources(prefix: string): string[] {
+    return [...locksIn(this.#fleet()).keys()].filter((resource) => resource.startsWith(prefix)).sort();
+  }
+
+  /** The same in Redis, where each instance waits at most once. */
+  #stateOf(resource: string): LockState {
+    const { holders = [], waits = [] } = locksIn(this.#fleet()).get(resource) ?? {};
+    const mode = holders[0]?.mode ?? null;
+    const waiting = new Map(waits.map(({ instanceId, mode: wanted }) => [instanceId, wanted]));
+    for (const { instanceId, leaderships } of this.instances) {
+      const isCandidate = leaderships.some(({ name, isLeader }) => !isLeader && LEADER_PREFIX + name === resource);
+      if (isCandidate) waiting.set(instanceId, 'exclusive');
+    }
+    return {
+      resource,
+      mode,
+      holders: holders.map((seen) => seen.holder ?? this.#holderOf(seen)),
+      ttlMs: Math.max(0, ...holders.map(({ leftMs }) => leftMs)),
+      waiters: [...waiting].map(([instanceId, wanted]) => ({ instanceId, mode: wanted })),
+      ...(mode === 'semaphore' && { permits: { total: 4, available: 4 - holders.length } }),
+    };
+  }
+
+  #holderOf({ instanceId, life, mode, fencingToken, heldMs, leftMs: ttlMs }: SeenHolder): Holder {
+    const leaseMs = life === 'notRenewed' ? heldMs + ttlMs : this.leaseMs;
+    return { instanceId, isThisProcess: false, mode, fencingToken, heldMs, ttlMs, leaseMs, depth: 1 };
+  }
 }
 
 const OUT_OF_MEMORY: Pick<LockHealth, 'status' | 'problems'> = {

@@ -1,9 +1,7 @@
-import { conclusionsOf, sentencesOf } from '../../../lib/extras/views/why.js';
-import type { LockExplanation } from '../../../lib/features/fleet/core/explain/explanation.js';
+import { conclusionsOf } from '../../../lib/extras/views/why.js';
 import type { FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
 import type { Holder } from '../../../lib/kernel/api/holder.js';
 import type { LockState } from '../../../lib/kernel/store/lock-state.js';
-import { fleetInstance, fleetReport, unlistedHolder } from '../../features/fleet/fleet-reports.js';
 
 const TEN_MINUTES = 600_000;
 
@@ -100,21 +98,3 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
     [undefined, { ...at(1, TEN_MINUTES), isKept: true }],
   ],
 ])('%s: %s', (_, text, args) => expect(conclusion(...args)).toBe(`api-3:4711: ${text}`));
-
-it.each([
-  'It is not known yet whether the holder is alive. If it is, it is slow: look at what it does.',
-  'The holder was alive 3 s ago. If it still is, it is slow: look at what it does.',
-])('%s: no doubt is left if its process has answered', (sentence) => {
-  const instance = fleetInstance('api-3:4711');
-  const state = {
-    resource: 'x',
-    mode: 'exclusive',
-    holders: [unlistedHolder('x', 'api-3:4711')],
-    ttlMs: 1,
-    waiters: [],
-  };
-  const explanation = { sentences: [sentence], cause: 'holderSlow', state } as unknown as LockExplanation;
-  const shown = 'The holder is alive and slow: look at what it does.';
-  expect(sentencesOf(explanation, fleetReport({ instances: [instance] }), 'cli')).toEqual([shown]);
-  expect(sentencesOf(explanation, fleetReport(), 'cli')).toEqual([sentence]);
-});

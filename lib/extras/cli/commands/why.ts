@@ -4,7 +4,7 @@ import { longDuration } from '../../../kernel/util/durations.js';
 import { lifeOf } from '../../../features/fleet/core/roll/life.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { withoutAnswers } from '../../../features/fleet/core/findings/survey.js';
-import { conclusionsOf, sentencesOf, SLACK_MS } from '../../views/why.js';
+import { conclusionsOf, SLACK_MS } from '../../views/why.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption } from '../frame/options.js';
 import { pauseFor } from '../frame/pause.js';
@@ -33,22 +33,20 @@ export const why = defineCommand({
     // If the instances cannot be asked, only the leases show it.
     const rollFor = ({ holders }: LockState): Promise<FleetReport | undefined> =>
       holders.length === 0 ? Promise.resolve(undefined) : pollInstances(opened).catch(withoutAnswers);
-    let seen = await client.operators.explain(resource);
-    let roll = await rollFor(seen.state);
+    let before = await client.operators.inspect(resource);
+    let roll = await rollFor(before);
     do {
-      const waitMs = options.watch ? WATCH_EVERY_MS : untilNextLook(seen.state, roll);
-      if (seen.state.holders.length > 0) terminal.progress(`Checking again in ${longDuration(waitMs)} …`);
-      if (seen.state.holders.length > 0 || options.watch) await pauseFor(waitMs, signal);
-      const again = await client.operators.explain(resource);
-      roll = await rollFor(again.state);
-      const conclusions = conclusionsOf(seen.state, again.state, roll);
-      const sentences = sentencesOf(again, roll, opened.store.instanceId);
-      const { cause, state } = again;
+      const waitMs = options.watch ? WATCH_EVERY_MS : untilNextLook(before, roll);
+      if (before.holders.length > 0) terminal.progress(`Checking again in ${longDuration(waitMs)} …`);
+      if (before.holders.length > 0 || options.watch) await pauseFor(waitMs, signal);
+      const lookAround = async (seen: LockState) => (roll = await rollFor(seen));
+      const { cause, state, sentences } = await client.operators.explain(resource, {}, lookAround);
+      const conclusions = conclusionsOf(before, state, roll);
       output.print({
         json: { keyPrefix, resource, cause, conclusions, sentences, state },
         shown: [...conclusions, ...sentences],
       });
-      seen = again;
+      before = state;
     } while (options.watch && !signal.aborted);
     return 'done';
   },

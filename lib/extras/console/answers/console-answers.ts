@@ -22,7 +22,7 @@ interface ConsoleSettings {
   readonly allowedOrigins?: readonly string[] | undefined;
   /** Told of an error that is none of the locks. */
   readonly onError: (error: unknown) => void;
-  /** By which an answer is late. @default the system clock */
+  /** @default the system clock */
   readonly clock?: Clock;
 }
 

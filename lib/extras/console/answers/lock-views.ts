@@ -4,7 +4,7 @@ import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.j
 import { groupName } from '../../views/roll.js';
 import { locksIn, type SeenHolder, type SeenLock } from '../../../features/fleet/core/roll/seen-locks.js';
 import { labelText, leasesIn, type ListedLease, troubleOf } from '../../views/locks.js';
-import { conclusionOn, sentencesOf } from '../../views/why.js';
+import { conclusionOn } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import type { ConsoleBodies, LockHolder, LockRow, LockWaiting } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
@@ -123,7 +123,7 @@ function groupsOf(rows: readonly LockRow[]): string[] {
 export async function showLock(looks: SnapshotCache, query: Query): Promise<Content<'lock'>> {
   const resource = query.name('resource');
   const [roll, { at, seen, before }] = await Promise.all([looks.rollAbout(resource), looks.explain(resource)]);
-  const { state, cause } = seen;
+  const { state, cause, sentences } = seen;
   const { holders: known = [], waits = [] } = locksIn(roll).get(resource) ?? {};
   const calls = callsIn(waits, roll.askedAt);
   const holders = state.holders.slice(0, MAX_LISTED).map((holder): LockHolder => {
@@ -136,7 +136,7 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
     resource,
     mode: state.mode ?? 'free',
     cause,
-    sentences: sentencesOf(seen, roll, looks.source.client.deps.store.instanceId),
+    sentences,
     holders,
     holderCount: state.holders.length,
     queue: state.waiters.slice(0, MAX_LISTED).map((waiter, index) => {

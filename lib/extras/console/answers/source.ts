@@ -56,14 +56,14 @@ export class SnapshotCache {
 
   /** Now, by the clock of Redis, as far as it is known. */
   now(): number {
-    return Date.now() + (this.#aheadMs ?? 0);
+    return this.clock.wallNow() + (this.#aheadMs ?? 0);
   }
 
   /** The reports of all instances. @param prefix of the resources that matter, where there are more than an answer can list */
   roll(prefix = ''): Promise<FleetReport> {
     return this.#share(`roll ${prefix}`, async () => {
       const fleet = await this.source.client.report({ prefix, timeoutMs: ROLL_MS });
-      const ahead = fleet.askedAt - Date.now();
+      const ahead = fleet.askedAt - this.clock.wallNow();
       // The answer took a while. The fastest one is the most precise, until a clock is set.
       const known = this.#aheadMs ?? -Infinity;
       if (ahead > known || known - ahead > 2 * MAX_MS) this.#aheadMs = ahead;
@@ -130,8 +130,9 @@ export class SnapshotCache {
     readonly before: LockExplanation | undefined;
   }> {
     return this.#share(`explain ${resource}`, async () => {
-      const explanation = await this.source.client.operators.explain(resource);
-      const look = { at: performance.now(), explanation };
+      const lookAround = () => this.rollAbout(resource);
+      const explanation = await this.source.client.operators.explain(resource, {}, lookAround);
+      const look = { at: this.clock.now(), explanation };
       const earlier = this.#earlier.get(resource);
       const known = earlier && look.at - earlier.last.at < LOOKS_APART_MS.most ? earlier.last : undefined;
       const before = known && look.at - known.at >= LOOKS_APART_MS.least ? known : earlier?.before;
@@ -156,7 +157,7 @@ export class SnapshotCache {
   }
 
   #share<T>(key: string, look: () => Promise<T>): Promise<T> {
-    const now = performance.now();
+    const now = this.clock.now();
     const shared = this.#shared.get(key);
     if (shared && now < shared.at + SHARED_MS) return shared.answer as Promise<T>;
     for (const [each, { at }] of this.#shared) if (now >= at + SHARED_MS) this.#shared.delete(each);

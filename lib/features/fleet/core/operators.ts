@@ -8,7 +8,7 @@ import {
 } from './contention/contention.js';
 import { ContentionProfile } from './contention/contention-profile.js';
 import type { BlockedTime } from '../../../kernel/events/telemetry.js';
-import { type ExplainOptions, Explainer } from './explain/explainer.js';
+import { Explainer } from './explain/explainer.js';
 import type { JobOverlap, LockExplanation } from './explain/explanation.js';
 import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
@@ -155,8 +155,8 @@ export class OperatorsView {
     this.deps.observers.forceReleased(resource, { ...options, ...known });
   }
 
-  explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
-    return this.#explainer.explain(resource, options);
+  explain(...asked: Parameters<Explainer['explain']>): Promise<LockExplanation> {
+    return this.#explainer.explain(...asked);
   }
 
   contention(options: ContentionOptions = {}): Contention {

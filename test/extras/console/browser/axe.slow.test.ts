@@ -38,7 +38,7 @@ describe('axe-core', () => {
   const open = useConsole();
 
   it.each(LOOKS)('finds nothing in any view: in the %s scheme, at %j', async (colorScheme, viewport) => {
-    const actions = ['release', 'runJob', 'pauseJob', 'resumeJob'];
+    const actions = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
     const { page, go, shop } = await open({ actions }, { viewport, colorScheme, bypassCSP: true });
     const check = async (place: string): Promise<void> => {
       if (!(await page.evaluate('"axe" in window'))) await page.evaluate(AXE);

@@ -1,17 +1,16 @@
-import { PAGE } from '../../../../lib/extras/console/page/page.generated.js';
-import { serveShop } from '../../../../tools/console/shop-server.mjs';
+import { serveShop } from '../../../../tools/console/shop-server.js';
 import { type Browser, type BrowserContext, launchBrowser, type Page } from '../../../support/process/browser.mjs';
 
 /** The time limit for a browser on a busy machine. */
 export const PATIENT_MS = 20_000;
 
-type World = Parameters<typeof serveShop>[1];
-type Shop = Awaited<ReturnType<typeof serveShop>>;
+type World = Parameters<typeof serveShop>[0];
+type ServedShop = Awaited<ReturnType<typeof serveShop>>;
 type Look = Parameters<Browser['newContext']>[0];
 
-/** The page in a browser, with the answers of a shop. */
+/** The page in a browser, with the console of a shop. */
 export interface OpenConsole {
-  readonly shop: Shop;
+  readonly shop: ServedShop;
   readonly page: Page;
   readonly context: BrowserContext;
   /** Browser errors. */
@@ -34,7 +33,7 @@ export function useConsole() {
   afterAll(() => browser?.close());
 
   return async (world?: World, look?: Look): Promise<OpenConsole> => {
-    const shop = await serveShop(PAGE, world);
+    const shop = await serveShop(world);
     opened.push({ end: () => shop.stop() });
     const context = await browser.newContext(look);
     opened.unshift({ end: () => context.close() });

@@ -11,6 +11,7 @@ import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type Ow
 import { isHeldHereOnly, likelyCause, seenLease, silentWaiters, type WantedAccess } from './likely-cause.js';
 import { describeCause, describeCycle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
+import type { FleetReport } from '../roll/lock-fleet.js';
 
 /** Options of `locks.explain()`: the known facts about a call that was refused. */
 export interface ExplainOptions {
@@ -46,7 +47,12 @@ export class Explainer {
     private readonly overlapOf: (resource: string) => Promise<JobOverlap | undefined>,
   ) {}
 
-  async explain(resource: string, options: ExplainOptions = {}): Promise<LockExplanation> {
+  /** @param lookAround asks all instances, for an operator: see {@link explainFromOutside} */
+  async explain(
+    resource: string,
+    options: ExplainOptions = {},
+    lookAround?: (state: LockState) => Promise<FleetReport | undefined>,
+  ): Promise<LockExplanation> {
     const name = checkResource(resource, 'explain');
     EXPLAIN_OPTIONS.check('explain', options);
     if (options.mode !== undefined && options.permits !== undefined) {
@@ -57,16 +63,19 @@ export class Explainer {
     }
     const state = await this.inspect(name);
     const own = this.#ownPart(name);
-    const seen = explainState(state, own, options);
+    const fleet = await lookAround?.(state);
+    const explainWith = (found: FoundCause = {}): LockExplanation =>
+      lookAround ? explainFromOutside(state, fleet, found) : explainState(state, own, options, found);
+    const seen = explainWith();
     if (seen.cause === 'inUse' && name.startsWith(JOB_PREFIX)) {
       const overlap = await this.#answerOf(this.overlapOf(name));
-      return overlap ? explainState(state, own, options, { overlap }) : seen;
+      return overlap ? explainWith({ overlap }) : seen;
     }
     if (!MAY_BE_DEADLOCK.includes(seen.cause) || state.mode === 'semaphore') return seen;
     if (isHeldHereOnly(state) && state.waiters.length === 0 && own.waiting === 0) return seen;
     const { deadlocks } = this.deps;
     const deadlock = deadlocks && (await this.#answerOf(deadlocks.cycleOn(name)));
-    return deadlock === undefined ? seen : explainState(state, own, options, { deadlock });
+    return deadlock === undefined ? seen : explainWith({ deadlock });
   }
 
   /** If this fails or times out, the state in Redis must do. */
@@ -101,14 +110,43 @@ export class Explainer {
   }
 }
 
+/** A cause that a look at the resource alone does not show. */
+interface FoundCause {
+  readonly deadlock?: readonly DeadlockedCall[];
+  readonly overlap?: JobOverlap;
+}
+
+/**
+ * Explains a look at a resource for an operator, with the reports of all instances. The process that explains it is one
+ * like all others, and has a name: behind a load balancer, another one explains it the next time.
+ */
+export function explainFromOutside(
+  state: LockState,
+  fleet: FleetReport | undefined,
+  { deadlock, overlap }: FoundCause = {},
+): LockExplanation {
+  const isThisProcess = false;
+  const calls = (fleet?.instances ?? []).flatMap(({ waiting }) => waiting);
+  const waits = calls.filter(({ resource }) => resource === state.resource);
+  const waitsElsewhereMs = waits.map(({ waitedMs }) => waitedMs);
+  const nobody = { instanceId: '', holds: [], waiting: 0, longestWaitMs: 0, wanted: undefined, waitsElsewhereMs };
+  const seen = { ...state, holders: state.holders.map((holder) => ({ ...holder, isThisProcess })) };
+  const found = {
+    ...(overlap && { overlap }),
+    ...(deadlock && { deadlock: deadlock.map((call) => ({ ...call, isThisProcess })) }),
+  };
+  return explainState(seen, nobody, {}, found, fleet);
+}
+
 /** Explains a look at a resource, with what this process knows of its own part. */
 export function explainState(
   state: LockState,
   own: OwnPart,
   wanted: WantedAccess = {},
-  { deadlock, overlap }: { readonly deadlock?: readonly DeadlockedCall[]; readonly overlap?: JobOverlap } = {},
+  { deadlock, overlap }: FoundCause = {},
+  fleet?: FleetReport,
 ): LockExplanation {
-  const leases = state.holders.map((holder) => seenLease(holder, own));
+  const leases = state.holders.map((holder) => seenLease(holder, own, fleet));
   const silent = silentWaiters(state.waiters, own);
   const cause = deadlock ? 'deadlock' : overlap ? 'overlap' : likelyCause(state, leases, own, wanted, silent);
   const sentences = [

@@ -91,4 +91,6 @@ export interface OwnPart {
   readonly longestWaitMs: number;
   /** The lease that its first waiting call asks for. */
   readonly wanted: { readonly watchdog: boolean } | undefined;
+  /** How long the calls of all instances have waited, for a reader outside of them. */
+  readonly waitsElsewhereMs?: readonly number[];
 }

@@ -5,6 +5,8 @@ import type { LockCause, OwnHold, OwnPart } from './explanation.js';
 import { type Holder, renewedMsAgo } from '../../../../kernel/api/holder.js';
 import { fencingTickOf } from '../../../../kernel/store/fencing-token.js';
 import { keepPeriodMs } from '../../../../kernel/places/place.js';
+import { lifeOf } from '../roll/life.js';
+import type { FleetReport, InstanceLife } from '../roll/lock-fleet.js';
 
 /** The watchdog renews a lease after a third of it. One that is not renewed after half of it is overdue. */
 const OVERDUE_PART = 2;
@@ -20,6 +22,8 @@ export interface SeenLease {
   readonly holder: Holder;
   /** Set if this process holds it. */
   readonly own: OwnHold | undefined;
+  /** What is known of its process, if the instances were asked. */
+  readonly life: InstanceLife | undefined;
   /** The time since it was renewed, or granted. */
   readonly renewedMsAgo: number;
   /** `true` if it was never renewed. */
@@ -28,17 +32,23 @@ export interface SeenLease {
   readonly status: 'renewing' | 'overdue' | 'fixed';
 }
 
-export function seenLease(holder: Holder, own: OwnPart): SeenLease {
+export function seenLease(holder: Holder, own: OwnPart, fleet?: FleetReport): SeenLease {
   const mine = holder.isThisProcess ? ownHoldOf(holder, own) : undefined;
   const agoMs = renewedMsAgo(holder);
   const isOverdue = agoMs > holder.leaseMs / OVERDUE_PART;
   return {
     holder,
     own: mine,
+    life: fleet && lifeOf(holder, fleet),
     renewedMsAgo: agoMs,
     isFirst: agoMs >= holder.heldMs - SLACK_MS,
     status: mine && !mine.isRenewed ? 'fixed' : isOverdue ? 'overdue' : 'renewing',
   };
+}
+
+/** Returns true if its process has just answered: the lease alone only proves that its holder was alive. */
+export function isKnownAlive({ holder, life }: SeenLease): boolean {
+  return holder.isThisProcess || life === 'alive';
 }
 
 /** Returns the time after the last renewal at which a holder should send the next one. */

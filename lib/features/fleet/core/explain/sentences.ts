@@ -7,6 +7,7 @@ import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quote
 import type { JobOverlap, LockCause, OwnPart } from './explanation.js';
 import {
   isHeldHereOnly,
+  isKnownAlive,
   isSlow,
   overdueInMs,
   overdueKeepMs,
@@ -97,6 +98,9 @@ export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWa
     lines.push(
       `${calls} of this process ${own.waiting === 1 ? 'waits' : 'wait'} for it, ${since} ${formatDuration(own.longestWaitMs)}.`,
     );
+  } else if (own.waitsElsewhereMs && own.waitsElsewhereMs.length > 0) {
+    const { length, [0]: oldestMs } = own.waitsElsewhereMs.toSorted((a, b) => b - a);
+    lines.push(`${count(length, 'call')} in all: the oldest has waited for ${formatDuration(oldestMs!)}.`);
   } else if (waiters.some(({ instanceId }) => instanceId !== own.instanceId)) {
     lines.push('Only the other processes know how long their calls have waited.');
   } else if (waiters.length === 0 && mode !== null) {
@@ -143,6 +147,9 @@ export function describeCause(
   wanted: WantedAccess,
 ): string[] {
   const { resource, ttlMs, waiters } = state;
+  // The leases alone suggest that nothing is wrong until a renewal is overdue, and then only guess.
+  const isKnown = leases.some(({ life }) => life === 'silent' || life === 'dead');
+  if (isKnown && (cause === 'inUse' || cause === 'holderDead')) return [];
   const endMs = Math.max(ttlMs, ...waiters.map(({ placeMs = 0 }) => placeMs));
   switch (cause) {
     case 'free':
@@ -162,7 +169,7 @@ export function describeCause(
         `${describeSlow(leases)}: ` +
           `it does long work under the lock, or waits for something else. ${describeDoubt(leases, ttlMs)}` +
           'Look at that process, do less under the lock, or set maxHoldMs. ' +
-          'forceRelease() ends the lease, but not the work.',
+          'Ending the lease (forceRelease(), or release on the command line) does not end the work.',
       ];
     case 'holderDead':
       return [
@@ -184,10 +191,10 @@ export function describeCause(
           'Until its place ends, each of them may be granted the lock before a live waiter. ' +
           `The last place ends in ${formatDuration(endMs)} unless it is renewed. ` +
           'Check again: if placeMs of a waiter goes up, it is alive. ' +
-          'If none does, you do not have to do anything; forceRelease() shortens each of these leases.',
+          'If none does, you do not have to do anything. It is faster to end each of these leases, by forceRelease() or release.',
       ];
     case 'kept':
-      return ['That is what minHoldMs is for. Only forceRelease() ends it earlier.'];
+      return ['That is what minHoldMs is for. Only forceRelease(), or release on the command line, ends it earlier.'];
     case 'mismatch':
       return [describeMismatch(state, wanted)];
     case 'transaction':
@@ -213,7 +220,7 @@ export function describeCause(
 
 /** Which run keeps the ticks of its job from running, and what to do. */
 export function describeOverlap({ ranMs, lastAt }: JobOverlap, leases: readonly SeenLease[]): string[] {
-  const others = leases.filter(({ holder }) => !holder.isThisProcess);
+  const others = leases.filter((lease) => !isKnownAlive(lease));
   const inMs = Math.max(...others.map(overdueInMs));
   return [
     `This run of the job has lasted ${formatDuration(ranMs)}. Later ticks were skipped, or wait for its end: the last one ` +
@@ -225,9 +232,9 @@ export function describeOverlap({ ranMs, lastAt }: JobOverlap, leases: readonly 
   ];
 }
 
-/** A holder that has renewed its lease in time may have died since, except in this process. */
+/** A holder that has renewed its lease in time may have died since, unless its process has answered. */
 function describeHealth(leases: readonly SeenLease[]): string {
-  const others = leases.filter(({ holder }) => !holder.isThisProcess);
+  const others = leases.filter((lease) => !isKnownAlive(lease));
   if (others.length === 0) return 'Nothing is wrong.';
   const inMs = Math.max(...others.map(overdueInMs));
   return `Nothing is wrong: if a holder has died since it last renewed its lease, that shows in ${formatDuration(inMs)}.`;
@@ -235,7 +242,7 @@ function describeHealth(leases: readonly SeenLease[]): string {
 
 function describeSlow(leases: readonly SeenLease[]): string {
   const slow = leases.filter(isSlow);
-  if (slow.some(({ holder }) => holder.isThisProcess)) return 'The holder is alive and slow';
+  if (slow.some(isKnownAlive)) return 'The holder is alive and slow';
   const renewed = slow.filter(({ isFirst }) => !isFirst);
   if (renewed.length === 0) return 'It is not known yet whether the holder is alive. If it is, it is slow';
   const latest = renewed.reduce((a, b) => (b.renewedMsAgo < a.renewedMsAgo ? b : a));
@@ -251,7 +258,7 @@ function describeSlow(leases: readonly SeenLease[]): string {
 /** A renewed lease only proves that its holder was alive then. */
 function describeDoubt(leases: readonly SeenLease[], ttlMs: number): string {
   const slow = leases.filter(isSlow);
-  if (slow.some(({ holder }) => holder.isThisProcess)) return '';
+  if (slow.some(isKnownAlive)) return '';
   const inMs = Math.max(...slow.map(overdueInMs));
   return `If it has died, that shows in ${formatDuration(inMs)}, and the lock is free in ${formatDuration(ttlMs)}. `;
 }

@@ -1,5 +1,11 @@
 import { jest } from '@jest/globals';
-import { type ExplainOptions, explainState } from '../../../../../lib/features/fleet/core/explain/explainer.js';
+import {
+  explainFromOutside,
+  type ExplainOptions,
+  explainState,
+} from '../../../../../lib/features/fleet/core/explain/explainer.js';
+import type { FleetReport } from '../../../../../lib/features/fleet/core/roll/lock-fleet.js';
+import { fleetInstance, fleetReport, waitingCall } from '../../fleet-reports.js';
 import type { OwnHold, OwnPart } from '../../../../../lib/features/fleet/core/explain/explanation.js';
 import type { WantedAccess } from '../../../../../lib/features/fleet/core/explain/likely-cause.js';
 import type { Holder } from '../../../../../lib/kernel/api/holder.js';
@@ -497,7 +503,7 @@ describe('the explanation of a lock', () => {
       'kept',
       '"order:7" was released by shop-3, but is kept for another 7 s (minHoldMs).',
       'No other process waits for it.',
-      'That is what minHoldMs is for. Only forceRelease() ends it earlier.',
+      'That is what minHoldMs is for. Only forceRelease(), or release on the command line, ends it earlier.',
     ]);
   });
 
@@ -573,5 +579,53 @@ describe('the explanation of a lock', () => {
       [explanation, explanation.sentences, explanation.state, explanation.state.holders[0]].every(Object.isFrozen),
     ).toBe(true);
     expect(JSON.parse(JSON.stringify(explanation))).toEqual(Object.fromEntries(Object.entries(explanation)));
+  });
+});
+
+describe('the explanation for an operator', () => {
+  const told = (state: Partial<LockState>, has: Partial<FleetReport> = {}): readonly string[] =>
+    explainFromOutside(stateOf(state), fleetReport(has)).sentences;
+  const alive = { instances: [fleetInstance('shop-3')] };
+  const young = { ...HOLDER, heldMs: 6_000, ttlMs: 24_000 };
+
+  it.each([HOLDER, young])('leaves no doubt if the process of the holder has answered: %j', (holder) => {
+    const state = { holders: [holder], waiters: [WAITER] };
+    expect(told(state, alive).at(-1)).toMatch(/^The holder is alive and slow: (?!.*(?:has died|this process))/);
+    expect(told(state).at(-1)).toContain('If it has died, that shows in ');
+    expect(told({ holders: [holder] }, alive).at(-1)).toBe('Nothing is wrong.');
+  });
+
+  it.each([
+    ['does not answer', { silent: ['shop-3'] }],
+    ['is dead', { subscribed: [] }],
+  ])('guesses nothing about a holder whose process %s', (_, fleet) => {
+    const holders = [{ ...HOLDER, ttlMs: 8_000 }];
+    expect(told({ holders }, { subscribed: null }).at(-1)).toContain('most likely died');
+    expect(told({ holders }, fleet).join(' ')).not.toContain('most likely died');
+  });
+
+  it('counts the calls of all instances that wait', () => {
+    const waiting = [
+      waitingCall(1, 'order:7'),
+      waitingCall(2, 'order:7', { waitedMs: 9_000 }),
+      waitingCall(3, 'other'),
+    ];
+    const sentences = told(
+      { holders: [HOLDER], waiters: [WAITER] },
+      { instances: [fleetInstance('shop-2', { waiting })] },
+    );
+    expect(sentences).toContain('2 calls in all: the oldest has waited for 9 s.');
+  });
+
+  it('names the process that explains it like any other', () => {
+    const deadlock = [
+      { instanceId: 'shop-1', isThisProcess: true, holds: 'order:7', wants: 'x', group: 'a' },
+      { instanceId: 'shop-2', isThisProcess: false, holds: 'x', wants: 'order:7', group: 'b' },
+    ];
+    const state = stateOf({ holders: [MINE], waiters: [WAITER] });
+    const { text } = explainFromOutside(state, undefined, { deadlock });
+    expect(text).toContain('"order:7" is held by shop-1 for 62 s');
+    expect(text).toContain('"shop-1" holds "order:7" and wants "x"; "shop-2" holds "x" and wants "order:7".');
+    expect(text).not.toContain('this process');
   });
 });

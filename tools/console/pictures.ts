@@ -1,13 +1,12 @@
 // npm run console:pictures [-- <folder> [<part of a name>]]   a picture of each view of the console, at three sizes and in both schemes
 import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { launchBrowser } from '../../test/support/process/browser.mjs';
-import { buildPage } from './generate.mjs';
-import { serveShop } from './shop-server.mjs';
+import { launchBrowser, type Page } from '../../test/support/process/browser.mjs';
+import { serveShop } from './shop-server.js';
 
 const folder = resolve(process.argv[2] ?? join(import.meta.dirname, '../../node_modules/.cache/console-pictures'));
 const part = process.argv[3] ?? '';
-const isWanted = (name) => name.includes(part);
+const isWanted = (name: string): boolean => name.includes(part);
 mkdirSync(folder, { recursive: true });
 
 const VIEWS = {
@@ -21,7 +20,7 @@ const VIEWS = {
   instances: '#instances',
 };
 /** Dialogs that are opened from a view. */
-const FOLLOWS = { lock: 'release', jobs: 'pause' };
+const FOLLOWS: Readonly<Record<string, string>> = { lock: 'release', jobs: 'pause' };
 const SIZES = {
   narrow: { width: 390, height: 844 },
   laptop: { width: 1280, height: 800 },
@@ -31,43 +30,26 @@ const SIZES = {
 const FROM = Date.parse('2026-11-26T13:42:37Z');
 
 /** Each look is an answer, and the small lines need some. */
-async function passTenMinutes(page) {
-  const { now, bodies } = server;
-  const { now: body } = bodies;
+async function passTenMinutes(page: Page): Promise<void> {
+  const { now } = server;
   for (let left = 28; left >= 0; left--) {
     server.now = () => now() - left * 20_000;
-    bodies.now = (at) => {
-      const seen = body(at);
-      const wave = Math.sin(left / 3) + Math.sin(left * 1.7) / 2;
-      const { acquired, timedOut } = seen.lastMinute;
-      const lastMinute = {
-        ...seen.lastMinute,
-        acquired: Math.round(acquired * (left === 0 ? 1 : 0.9 + wave / 12)),
-        timedOut: left > 6 ? 0 : timedOut,
-      };
-      return {
-        ...seen,
-        lastMinute,
-        waiting: left === 0 ? seen.waiting : Math.max(0, Math.round(15 - left * 0.7 + wave)),
-      };
-    };
     const answered = page.waitForResponse(/api\/now/);
-    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     await answered;
   }
-  Object.assign(server, { now });
-  bodies.now = body;
+  server.now = now;
 }
 
 const browser = await launchBrowser();
-const server = await serveShop(await buildPage(), {
+const server = await serveShop({
   from: FROM,
   actions: ['release', 'runJob', 'pauseJob', 'resumeJob'],
 });
 const opened = Date.now();
 server.now = () => FROM + 4_000 + Date.now() - opened;
 try {
-  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+  for (const colorScheme of ['light', 'dark'] as const) {
     for (const [size, viewport] of Object.entries(SIZES)) {
       const context = await browser.newContext({
         viewport,
@@ -79,7 +61,7 @@ try {
       const page = await context.newPage();
       page.on('console', (message) => console.log(message.text()));
       page.on('pageerror', (error) => console.log(error.message));
-      const shoot = async (name) => {
+      const shoot = async (name: string): Promise<void> => {
         await page.screenshot({
           path: join(folder, `${name}-${size}-${colorScheme}.png`),
           fullPage: size === 'narrow',
@@ -94,6 +76,9 @@ try {
         await page.waitForTimeout(1_100);
         await shoot(name);
         if (name === 'lock') {
+          // The second look at it has a conclusion.
+          await page.waitForTimeout(2_000);
+          await shoot(name);
           await page.getByRole('button', { name: 'Release…' }).click();
           await shoot('release');
         }
@@ -104,12 +89,12 @@ try {
       }
       server.instead = {
         status: 503,
-        body: JSON.stringify({
+        body: {
           error: {
             code: 'REDIS_UNAVAILABLE',
             message: 'Redis is out of memory, and refuses to write. Raise maxmemory, or remove other data.',
           },
-        }),
+        },
       };
       if (isWanted(`away-${size}-${colorScheme}`)) {
         await page.goto('about:blank');

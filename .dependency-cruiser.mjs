@@ -245,7 +245,10 @@ export const ROOMS = {
     rooms: CORE,
     why: 'What people are shown of a fleet: for the command line and the console, which do not know each other.',
   },
-  'extras/console': { rooms: CORE, why: 'What the console answers, as types. It does not know who asks.' },
+  'extras/console': {
+    rooms: [...CORE, 'extras/views'],
+    why: 'What the console answers, as types. It does not know who asks.',
+  },
   'extras/console/page': { rooms: [], why: 'The page in a browser. It knows the server by its answers alone.' },
   'extras/console/answers': {
     rooms: [...CORE, 'extras/views', 'extras/console', 'extras/console/page'],

@@ -36,7 +36,7 @@ export async function runCli(cli: CliProcess, signals?: SignalSource): Promise<n
     if (line.includes('--version')) return print(output, `${cli.version}\n`);
     const name = commandNameIn(cli.argv, COMMON_OPTIONS);
     const isHelp = line.includes('--help') || line.includes('-h') || name === 'help';
-    const asked = name === 'help' ? commandNameIn(afterFirst(cli.argv, 'help'), COMMON_OPTIONS) : name;
+    const asked = name === 'help' ? commandNameIn(cli.argv.slice(cli.argv.indexOf('help') + 1), COMMON_OPTIONS) : name;
     if (asked === undefined) {
       const help = programHelp(COMMANDS, cli.version);
       if (isHelp) return print(output, help);
@@ -164,8 +164,4 @@ function print(output: Output, text: string): number {
 function beforeRest(argv: readonly string[]): readonly string[] {
   const end = argv.indexOf('--');
   return end === -1 ? argv : argv.slice(0, end);
-}
-
-function afterFirst(argv: readonly string[], word: string): readonly string[] {
-  return argv.slice(argv.indexOf(word) + 1);
 }

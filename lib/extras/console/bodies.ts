@@ -1,8 +1,10 @@
 /** The JSON bodies of the console, for the page and for your scripts. */
 import type { LockMode } from '../../kernel/api/lock-mode.js';
-import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
+import type { Holder } from '../../kernel/api/holder.js';
+import type { FleetInstance } from '../../features/fleet/core/roll/lock-fleet.js';
+import type { SeenLeadership } from '../views/leaders.js';
+import type { INSTANCE_STATES, LockLife } from '../views/words.js';
 import type { Finding } from '../../features/fleet/core/findings/finding.js';
-import type { SeenHolder } from '../../features/fleet/core/roll/seen-locks.js';
 import type { Survey } from '../../features/fleet/core/findings/survey.js';
 import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
 
@@ -12,20 +14,6 @@ export const CONSOLE_SCHEMA = 1;
 /** The actions that an application may allow. Each is the last part of its address: `POST api/release`. */
 export const CONSOLE_ACTIONS = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
 export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
-
-/** The views of the page, and the last part of their addresses: `GET api/locks`. */
-export const CONSOLE_VIEWS = [
-  'session',
-  'now',
-  'locks',
-  'lock',
-  'blockers',
-  'jobs',
-  'job',
-  'leaders',
-  'instances',
-] as const;
-export type ConsoleView = (typeof CONSOLE_VIEWS)[number];
 
 /** Every body that is no error has these. All times (`at`, `since`, `until` …) are epoch milliseconds by the clock of Redis. */
 interface Body {
@@ -117,24 +105,22 @@ export interface DeadlockSeen {
   readonly resources: readonly string[];
 }
 
-/**
- * The state of a lease, or of its process. The page has a word and a mark for each. `released`: kept until its
- * `minHoldMs` has passed. `noHolder`: calls wait, and no holder was found.
- */
-export type LockLife = SeenHolder['life'] | 'released' | 'noHolder';
+/** What a call does. */
+export interface SeenWork {
+  /** The group of the call; `everything else` for calls without one. */
+  readonly group?: string;
+  readonly callSite?: string;
+  /** The label of the call in words, if its process has not answered. */
+  readonly label?: string;
+}
 
-export interface LockRow {
+export interface LockRow extends SeenWork {
   /** The same lease has the same key in the next answer. */
   readonly key: string;
   readonly resource: string;
   readonly mode: LockMode | 'free';
   readonly life: LockLife;
   readonly instanceId?: string;
-  /** The group of the call; `everything else` for calls without one. */
-  readonly group?: string;
-  readonly callSite?: string;
-  /** The label of the holder in words, if its process has not answered. */
-  readonly label?: string;
   readonly fencingToken?: number;
   readonly since?: number;
   /** When the lease ends unless it is renewed. A later answer with a later time: it was renewed. */
@@ -143,62 +129,35 @@ export interface LockRow {
   readonly oldestWaitSince?: number;
 }
 
-export interface LockHolder {
-  readonly key: string;
-  readonly instanceId: string;
-  readonly life: LockLife;
-  readonly mode: LockMode;
-  readonly fencingToken: number;
-  readonly since: number;
-  readonly until: number;
-  /** How long the lease was when it was last granted or renewed; 0 where that is not known. */
-  readonly leaseMs: number;
-  readonly depth: number;
-  readonly permits?: number;
-  readonly group?: string;
-  readonly callSite?: string;
-  readonly label?: string;
+/** `leaseMs` is 0 if it is not known. */
+export interface LockHolder
+  extends
+    SeenWork,
+    Pick<Holder, 'instanceId' | 'mode' | 'fencingToken' | 'leaseMs' | 'depth' | 'permits'>,
+    Required<Pick<LockRow, 'key' | 'life' | 'since' | 'until'>> {
   /** The conclusion from two looks, some seconds apart. Not set before the second look. */
   readonly conclusion?: string;
 }
 
-export interface LockWaiting {
+export interface LockWaiting extends SeenWork, Pick<Holder, 'instanceId' | 'mode' | 'permits'> {
   readonly key: string;
-  readonly instanceId: string;
-  readonly mode: LockMode;
-  readonly permits?: number;
-  readonly label?: string;
   /** Known where its process has answered. */
   readonly since?: number;
-  readonly group?: string;
-  readonly callSite?: string;
   /** Names of resources that its caller holds. */
   readonly holds?: readonly string[];
 }
 
-interface LeaderRow {
-  readonly name: string;
-  /** None leads where these are not set. */
-  readonly instanceId?: string;
-  readonly life?: LockLife;
-  readonly fencingToken?: number;
-  readonly since?: number;
-  readonly until?: number;
-  readonly candidates: number;
-  /** The number of elections in the last ten minutes. */
-  readonly elections: number;
-}
+/** None leads if it has no `instanceId`. */
+interface LeaderRow
+  extends
+    Pick<SeenLeadership, 'name' | 'candidates' | 'elections'>,
+    Partial<Pick<LockRow, 'instanceId' | 'life' | 'fencingToken' | 'since' | 'until'>> {}
 
-export interface InstanceRow {
+export interface InstanceRow extends Partial<Pick<FleetInstance, 'version' | 'loopDelayMs' | 'blockedMs' | 'hearing'>> {
   readonly instanceId: string;
-  /** `silent`: subscribed, and has not answered. `unsubscribed`: a holder without a subscription. Nothing else is known of both. */
-  readonly state: 'up' | 'renewalsFail' | 'shuttingDown' | 'silent' | 'unsubscribed';
-  readonly version?: string;
+  /** Nothing else is known of one that is `silent` or `unsubscribed`. */
+  readonly state: keyof typeof INSTANCE_STATES;
   readonly startedAt?: number;
-  readonly loopDelayMs?: number;
-  /** The longest standstill of the last minute. */
-  readonly blockedMs?: number;
-  readonly hearing?: boolean;
   readonly held?: number;
   readonly waiting?: number;
   /** What it leads. */
@@ -237,7 +196,7 @@ export interface ConsoleBodies {
     /** When the longest-waiting listed call began to wait; `null` if none waits. */
     readonly oldestWaitSince: number | null;
     /** In the last minute, of all instances; `null` while they have only begun to count. `forMs` is their shortest time. */
-    readonly lastMinute: FleetReport['instances'][number]['lastMinute'];
+    readonly lastMinute: FleetInstance['lastMinute'];
     /** The ten locks in the worst trouble, and how many there are. */
     readonly locks: readonly LockRow[];
     readonly lockCount: number;
@@ -271,10 +230,10 @@ export interface ConsoleBodies {
   /** `GET api/blockers`. Groups have their names here: `everything else` for calls without one. */
   readonly blockers: RollBody & {
     /** Who has waited for whom, in the last ten minutes at most, while it was counted: at most 50, the longest waits first. */
-    readonly cells: FleetReport['instances'][number]['blockers'];
+    readonly cells: FleetInstance['blockers'];
     readonly cellCount: number;
     /** Who waits now. `waitedMs` is the longest wait of them. */
-    readonly now: FleetReport['instances'][number]['blockers'];
+    readonly now: FleetInstance['blockers'];
     /** Whether the instances count. They begin when they are first asked, and stop a minute after the last time. */
     readonly isCounting: boolean;
     readonly deadlocks: readonly DeadlockSeen[];

@@ -1,5 +1,6 @@
 // What several views are made of.
-import type { Completeness, LockLife, LockRow } from '../../../lib/extras/console/bodies.js';
+import type { Completeness, LockRow, SeenWork } from '../../../lib/extras/console/bodies.js';
+import { LIVES, type LockLife } from '../../../lib/extras/views/words.js';
 import { but, here, to } from './address.js';
 import { type Child, h, textOf, type Tree } from './dom.js';
 import { count, name, names, plural, since, span, state } from './format.js';
@@ -114,30 +115,13 @@ export const lasts =
     row.since ? since(row.since, now) : NONE;
 
 /** The group of a call, its label and its call site. */
-export const work = ({ group, label, callSite }: Work): Child =>
+export const work = ({ group, label, callSite }: SeenWork): Child =>
   twoLines(
     group || label ? name((group ?? label)!) : NONE,
     names([group && label !== group && label, callSite].filter((each) => typeof each === 'string')),
   );
 
-interface Work {
-  readonly group?: string;
-  readonly label?: string;
-  readonly callSite?: string;
-}
-
 const number = (value: number | undefined): Child => (value ? count(value) : h('span.none', value ?? '–'));
-
-const LIVES: Readonly<Record<LockLife, string>> = {
-  alive: 'good alive',
-  notRenewed: 'calm alive, not renewing',
-  released: 'calm released',
-  leaked: 'bad leaked',
-  silent: 'bad does not answer',
-  dead: 'bad dead',
-  unknown: 'calm unknown',
-  noHolder: 'calm no holder found',
-};
 
 export const life = (of: LockLife | undefined): Child => of && state(LIVES[of]);
 

@@ -2,6 +2,7 @@ import type { FleetInstance } from '../../../features/fleet/core/roll/lock-fleet
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell } from '../frame/output.js';
 import { unsubscribedIn } from '../../views/roll.js';
+import { INSTANCE_STATES, wordOf } from '../../views/words.js';
 import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const instances = defineCommand({
@@ -18,42 +19,27 @@ export const instances = defineCommand({
     const opened = await session();
     const roll = await pollInstances(opened);
     const { instances: heard, silent, completeness, unreadable } = roll;
+    const unheard = (ids: readonly string[], state: string): string[][] => ids.map((id) => [id, wordOf(state)]);
+    const rows = [
+      ...heard.map(rowOf),
+      ...unheard(silent, INSTANCE_STATES.silent),
+      ...unheard(unsubscribedIn(roll), INSTANCE_STATES.unsubscribed),
+    ];
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness, instances: heard, silent, unreadable },
-      shown: [
-        {
-          columns: [
-            'INSTANCE',
-            'STATE',
-            'VERSION',
-            'UP FOR',
-            'LOOP',
-            'BLOCKED',
-            'MESSAGES',
-            'HELD',
-            'WAITING',
-            'LEADS',
-          ],
-          rows: [
-            ...heard.map(rowOf),
-            ...silent.map((instanceId): CellValue[] => [instanceId, 'silent', '', '', '', '', '', '', '', '']),
-            ...unsubscribedIn(roll).map((id): CellValue[] => [id, 'no subscription', '', '', '', '', '', '', '', '']),
-          ],
-          ifEmpty: 'No instance is connected.',
-        },
-      ],
+      shown: [{ columns: COLUMNS, rows, ifEmpty: 'No instance is connected.' }],
     });
     return tellMissing(roll, output) ? 'partial' : 'done';
   },
 });
 
-const HEALTH = { up: 'up', renewalsFail: 'renewals fail', shuttingDown: 'shutting down' } as const;
+const COLUMNS = ['INSTANCE', 'STATE', 'VERSION', 'UP FOR', 'LOOP', 'BLOCKED', 'MESSAGES', 'HELD', 'WAITING', 'LEADS'];
 
 function rowOf(instance: FleetInstance): CellValue[] {
   const { held, waiting, more, leaderships } = instance;
   return [
     instance.instanceId,
-    HEALTH[instance.health],
+    wordOf(INSTANCE_STATES[instance.health]),
     instance.version,
     durationCell(instance.uptimeMs),
     durationCell(instance.loopDelayMs),

@@ -1,7 +1,8 @@
 import { leadershipsOf } from '../../views/leaders.js';
+import { LIVES, wordOf } from '../../views/words.js';
 import { defineCommand } from '../frame/command.js';
 import { durationCell } from '../frame/output.js';
-import { pollInstances, LIFE_WORDS, tellMissing } from '../frame/roll.js';
+import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const leaders = defineCommand({
   name: 'leaders',
@@ -25,7 +26,7 @@ export const leaders = defineCommand({
           rows: found.map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates, elections }) => [
             name,
             leader ?? 'none',
-            life && LIFE_WORDS[life],
+            life && wordOf(LIVES[life]),
             fencingToken,
             durationCell(leadsForMs),
             durationCell(ttlMs),

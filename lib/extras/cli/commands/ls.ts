@@ -3,11 +3,11 @@ import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
-import type { SeenHolder } from '../../../features/fleet/core/roll/seen-locks.js';
 import { labelText, leasesIn, type ListedLease } from '../../views/locks.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { workOf } from '../../views/roll.js';
-import { pollInstances, LIFE_WORDS, tellMissing } from '../frame/roll.js';
+import { LIVES, wordOf } from '../../views/words.js';
+import { pollInstances, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
 
 const DEFAULT_LIMIT = 100;
@@ -82,18 +82,12 @@ function listRoll({ keyPrefix }: Session, roll: FleetReport, wanted: Wanted, out
 
 function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease): Lock {
   const waiting = { waiters: waits.length, ...(waits.length > 0 && { oldestWaitMs }) };
-  if (!lease) return { resource, mode: 'free', ...waiting, state: 'no holder was found' };
+  if (!lease) return { resource, mode: 'free', ...waiting, state: wordOf(LIVES.noHolder) };
   const { instanceId, life, mode, fencingToken, heldMs, leftMs, holder } = lease;
   const work = holder ? labelText(holder) : workOf(lease);
-  return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waiting, state: STATES[life] };
+  const state = wordOf(LIVES[life]);
+  return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waiting, state };
 }
-
-const STATES: Readonly<Record<SeenHolder['life'], string>> = {
-  ...LIFE_WORDS,
-  alive: 'alive',
-  notRenewed: 'alive, not renewing',
-  leaked: 'alive, leaked',
-};
 
 async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: Output): Promise<'done' | 'partial'> {
   const { prefix, waiting, group, limit } = wanted;

@@ -66,17 +66,10 @@ export const release = defineCommand({
     const operator = operatorOf(options);
     const released = await client.operators.forceRelease(resource, { fencingToken: token, ...operator });
     if (!released) throw new CliError('refused', `The lease with the token ${token} had ended. Nothing was changed.`);
-    const reportedBy = await report(jobs, resource, { fencingToken: token, holder: holder.instanceId, ...operator });
+    const ended = { fencingToken: token, holder: holder.instanceId, ...operator };
+    const reportedBy = await report(jobs, resource, ended);
     output.print({
-      json: {
-        keyPrefix,
-        resource,
-        fencingToken: token,
-        holder: holder.instanceId,
-        released,
-        reportedBy: reportedBy ?? null,
-        ...operator,
-      },
+      json: { keyPrefix, resource, ...ended, released, reportedBy: reportedBy ?? null },
       shown: [`Ended: ${resource}, token ${token}, of ${holder.instanceId}.`],
     });
     const where =

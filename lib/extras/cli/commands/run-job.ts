@@ -74,9 +74,8 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   const tookMs = run?.endedAt === undefined ? undefined : run.endedAt - run.startedAt;
   const message = state.state === 'ended' ? state.message : undefined;
   const took = tookMs === undefined ? '' : ` after ${longDuration(tookMs)}`;
-  const by = operator.by === undefined ? {} : { by: operator.by };
   output.print({
-    json: { keyPrefix, job: name, ran: { instanceId, outcome, tookMs, error: message, ...by } },
+    json: { keyPrefix, job: name, ran: { instanceId, outcome, tookMs, error: message, by: operator.by } },
     shown: [`Ran on ${where}: ${name}, ended ${outcome}${message === undefined ? '' : ` (${message})`}${took}.`],
   });
   return outcome === 'ok' ? 'done' : 'refused';

@@ -29,7 +29,8 @@ export const status = defineCommand({
     output.print({
       json: {
         where: sessions[0]!.where,
-        ...(found && { prefixes: found.prefixes, knowsAllPrefixes: found.isComplete }),
+        prefixes: found?.prefixes,
+        knowsAllPrefixes: found?.isComplete,
         applications: looks.map(jsonOf),
       },
       shown: [
@@ -73,17 +74,15 @@ function jsonOf(look: Looked): object {
     topology,
     locks: { status, roundTripMs, problems },
     findings,
-    ...(fleet && {
-      fleet: {
-        heard: fleet.instances.length,
-        silent: fleet.silent,
-        ...totalsOf(fleet),
-        oldestWaitMs: oldestWaitMs(fleet) ?? 0,
-        leaders: leadersIn(look),
-        deadlocks: fleet.deadlocks,
-      },
-    }),
-    ...(look.jobs && { jobs: jobCounts(look.jobs) }),
+    fleet: fleet && {
+      heard: fleet.instances.length,
+      silent: fleet.silent,
+      ...totalsOf(fleet),
+      oldestWaitMs: oldestWaitMs(fleet) ?? 0,
+      leaders: leadersIn(look),
+      deadlocks: fleet.deadlocks,
+    },
+    jobs: look.jobs && jobCounts(look.jobs),
   };
 }
 

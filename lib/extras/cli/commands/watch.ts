@@ -108,26 +108,18 @@ function textOf({ event, instance, resource = '', fencingToken, work, forMs, cou
   const by = work ? ` (${work})` : '';
   const what = quote(resource);
   const token = fencingToken === undefined ? '' : `, token ${fencingToken}`;
-  switch (event) {
-    case 'granted':
-      return `granted    ${what} to ${who}${by}${token}`;
-    case 'released':
-      return `released   ${what} by ${who}${by}${token}, held for ${longDuration(forMs ?? 0)}`;
-    case 'waits':
-      return `waits      ${who}${by} for ${what}`;
-    case 'gaveUp':
-      return `gave up    ${who}${by} on ${what}, or was granted it for a moment, after ${longDuration(forMs ?? 0)}`;
-    case 'lost':
-      return `lost       ${who} has lost ${count} of its leases`;
-    case 'appeared':
-      return `appeared   ${who}`;
-    case 'gone':
-      return `gone       ${who} no longer answers`;
-    case 'leads':
-      return `leads      ${who} leads ${what}`;
-    case 'leadsNoMore':
-      return `steps down ${who} no longer leads ${what}`;
-  }
+  const after = longDuration(forMs ?? 0);
+  return {
+    granted: `granted    ${what} to ${who}${by}${token}`,
+    released: `released   ${what} by ${who}${by}${token}, held for ${after}`,
+    waits: `waits      ${who}${by} for ${what}`,
+    gaveUp: `gave up    ${who}${by} on ${what}, or was granted it for a moment, after ${after}`,
+    lost: `lost       ${who} has lost ${count} of its leases`,
+    appeared: `appeared   ${who}`,
+    gone: `gone       ${who} no longer answers`,
+    leads: `leads      ${who} leads ${what}`,
+    leadsNoMore: `steps down ${who} no longer leads ${what}`,
+  }[event];
 }
 
 function summaryOf(roll: FleetReport): string {

@@ -13,8 +13,6 @@ export interface ValueOption<T> {
   readonly summary: string;
   /** The placeholder of the value in the help, such as `duration`. */
   readonly value: string;
-  /** The allowed values, for shell completion. */
-  readonly choices?: readonly string[];
   /** The option may be given without a value: `read` gets an empty text. */
   readonly isValueOptional?: boolean;
   /** @throws UsageError */
@@ -42,7 +40,6 @@ export function choiceOption<T extends string>(choices: readonly T[], summary: s
     type: 'value',
     value: choices.join('|'),
     summary,
-    choices,
     read: (given, option) => {
       const choice = choices.find((each) => each === given);
       if (choice !== undefined) return choice;

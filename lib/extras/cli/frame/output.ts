@@ -16,9 +16,8 @@ export type CellValue = string | number | Cell | undefined;
 
 /** Rows under headings. */
 export interface Table {
-  /** Stands above it on a terminal. */
-  readonly title?: string;
   readonly columns: readonly string[];
+  /** A row may have fewer cells: the others are empty. */
   readonly rows: readonly (readonly CellValue[])[];
   /** Shown on a terminal where there is no row. */
   readonly ifEmpty?: string;
@@ -98,13 +97,14 @@ export class Output {
     this.process.stderr.write(`${escapeText(text)}\n`);
   }
 
-  #tableText({ title, columns, rows, ifEmpty }: Table): string {
+  #tableText({ columns, rows: given, ifEmpty }: Table): string {
+    const rows = given.map((row) => columns.map((_, index) => row[index]));
     if (this.format === 'tsv') {
       return rows.map((row) => `${row.map((cell) => escapeText(rawOf(cell))).join('\t')}\n`).join('');
     }
     if (rows.length === 0) return ifEmpty === undefined ? '' : `${escapeText(ifEmpty)}\n`;
     const cells = [columns, ...rows.map((row) => row.map((cell) => escapeText(shownOf(cell))))];
-    const widths = columns.map((_, index) => Math.max(...cells.map((row) => widthOf(row[index] ?? ''))));
+    const widths = columns.map((_, index) => Math.max(...cells.map((row) => widthOf(row[index]!))));
     const lines = cells.map((row) =>
       row
         .map((cell, index) => cell + ' '.repeat(widths[index]! - widthOf(cell)))
@@ -112,7 +112,6 @@ export class Output {
         .trimEnd(),
     );
     lines[0] = this.#bold(lines[0]!);
-    if (title !== undefined) lines.unshift(escapeText(title));
     return `${lines.join('\n')}\n`;
   }
 

@@ -1,6 +1,6 @@
 import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
 import { survey, type Survey } from '../../../features/fleet/core/findings/survey.js';
-import type { FleetOptions, FleetReport, InstanceLife } from '../../../features/fleet/core/roll/lock-fleet.js';
+import type { FleetOptions, FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { plainOrQuoted, quoteSome } from '../../../kernel/util/quoted.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
@@ -58,10 +58,3 @@ export function tellMissing(
   lines.forEach((line) => output.note(line));
   return lines.length > 0;
 }
-
-export const LIFE_WORDS: Readonly<Record<InstanceLife, string>> = {
-  alive: 'alive',
-  silent: 'does not answer',
-  dead: 'dead',
-  unknown: 'unknown: no subscription',
-};

@@ -60,6 +60,7 @@ export const ui = defineCommand({
 class Opening implements ConsoleSource {
   readonly service = 'default';
   readonly leaseMs = null;
+  readonly ownJobs = () => NO_OWN_JOBS;
   opened: Session | undefined;
   trouble = '';
 
@@ -75,10 +76,6 @@ class Opening implements ConsoleSource {
       this.trouble = error.message;
       return false;
     }
-  }
-
-  ownJobs(): ReadonlySet<string> {
-    return NO_OWN_JOBS;
   }
 
   get client(): Session['client'] {

@@ -74,15 +74,8 @@ async function runJob(looks: SnapshotCache, body: unknown, by: string): Promise<
   const taken = await untilTaken(records.requests, asked);
   if (taken.state === 'asked' || taken.state === 'gone') throw new Refusal('NOT_TAKEN', notTaken(job, instances));
   const { instanceId } = taken;
-  const ending = taken.state === 'ended' ? taken : undefined;
-  return {
-    at: looks.now(),
-    job,
-    instanceId,
-    state: ending?.outcome ?? 'taken',
-    ...(ending?.message !== undefined && { message: ending.message }),
-    by,
-  };
+  const { outcome: state = 'taken', message } = taken.state === 'ended' ? taken : {};
+  return { at: looks.now(), job, instanceId, state, message, by };
 }
 
 async function pauseJob(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'pauseJob'>> {
@@ -91,7 +84,7 @@ async function pauseJob(looks: SnapshotCache, body: unknown, by: string): Promis
   const at = looks.now();
   const until = forMs === undefined ? {} : { until: Math.round(at + forMs) };
   const before = await records.pause(job, source.ownJobs(), { ...operator, ...until });
-  return { at, job, pause: { at: Math.round(at), ...operator, ...until }, ...(before && { before }) };
+  return { at, job, pause: { at: Math.round(at), ...operator, ...until }, before };
 }
 
 async function resumeJob(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'resumeJob'>> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../kernel/util/clock.js';
 import { VERSION } from '../../../features/fleet/core/roll/instance-report.js';
 import { quote } from '../../../kernel/util/quoted.js';
-import { CONSOLE_ACTIONS, CONSOLE_VIEWS, type ConsoleAction, type ConsoleView } from '../bodies.js';
+import type { ConsoleAction, ConsoleBodies } from '../bodies.js';
 import { PAGE } from '../page/page.generated.js';
 import { ACTS } from './actions.js';
 import { type Content, showBlockers, showInstances } from './fleet-views.js';
@@ -43,7 +43,8 @@ const FILES: Readonly<Record<string, readonly [type: string, content: string]>> 
   'console.css': ['text/css', PAGE.style],
 };
 
-type Views = { readonly [K in ConsoleView]: (looks: SnapshotCache, query: Query) => Promise<Content<K>> };
+type View = Exclude<keyof ConsoleBodies, ConsoleAction>;
+type Views = { readonly [K in View]: (looks: SnapshotCache, query: Query) => Promise<Content<K>> };
 
 /** Answers the requests of the page, behind any server. It never throws. */
 export class ConsoleAnswers {
@@ -77,10 +78,10 @@ export class ConsoleAnswers {
     let looks: SnapshotCache | undefined;
     try {
       looks = this.#looksAt(query);
-      if (!(CONSOLE_VIEWS as readonly string[]).includes(name)) {
+      if (!Object.hasOwn(this.#views, name)) {
         throw new Refusal('NOT_FOUND', `The console has no view ${quote(name)}.`);
       }
-      const answer = await this.#views[name as ConsoleView](looks, new Query(query));
+      const answer = await this.#views[name as View](looks, new Query(query));
       return viewReply({ service: looks.source.service, ...answer }, looks.now(), ifNoneMatch);
     } catch (error) {
       return await this.#failed(error, looks);
@@ -93,7 +94,7 @@ export class ConsoleAnswers {
     try {
       refuseForged(header, allowedOrigins);
       looks = this.#looksAt(query);
-      if (!(CONSOLE_ACTIONS as readonly string[]).includes(name)) {
+      if (!Object.hasOwn(ACTS, name)) {
         throw new Refusal('NOT_FOUND', `The console has no action ${quote(name)}.`);
       }
       const action = name as ConsoleAction;

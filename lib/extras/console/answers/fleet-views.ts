@@ -3,7 +3,7 @@ import { deadlockSentences } from '../../../features/fleet/core/findings/lock-fi
 import { groupName, unlistedIn, unsubscribedIn } from '../../views/roll.js';
 import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
 import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, DeadlockSeen, InstanceRow } from '../bodies.js';
-import { contains, listed, type Query } from './query.js';
+import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
 
 /** A body before its version and its service are added. */
@@ -67,8 +67,6 @@ const STOOD_STILL_MS = 1_000;
 export async function showInstances(looks: SnapshotCache, query: Query): Promise<Content<'instances'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'trouble']);
-  const { by, isDescending } = query.sort(['instance', 'version', 'started', 'loop', 'held', 'waiting']);
-  const limit = query.limit(100);
   const roll = await looks.roll();
   const rows = [
     ...roll.instances.map((each) => instanceRow(each, roll.askedAt)),
@@ -77,16 +75,17 @@ export async function showInstances(looks: SnapshotCache, query: Query): Promise
   ].filter((row) => {
     return contains(filter, row.instanceId, row.version) && (state === 'all' || isTroubled(row));
   });
-  const keys = {
-    instance: ({ instanceId }: InstanceRow) => instanceId,
-    version: ({ version }: InstanceRow) => version,
-    started: ({ startedAt }: InstanceRow) => startedAt,
-    loop: ({ loopDelayMs }: InstanceRow) => loopDelayMs,
-    held: ({ held }: InstanceRow) => held,
-    waiting: ({ waiting }: InstanceRow) => waiting,
-  };
-  return { ...rollBody(roll), ...listed(rows, { by: keys[by], isDescending }, limit, (row) => row) };
+  return { ...rollBody(roll), ...query.list(rows, KEYS, 100) };
 }
+
+const KEYS = {
+  instance: 'instanceId',
+  version: 'version',
+  started: 'startedAt',
+  loop: 'loopDelayMs',
+  held: 'held',
+  waiting: 'waiting',
+} as const;
 
 function instanceRow(instance: FleetInstance, askedAt: number): InstanceRow {
   const { instanceId, health, version, uptimeMs, loopDelayMs, blockedMs, hearing, more, lastMinute } = instance;
@@ -102,7 +101,7 @@ function instanceRow(instance: FleetInstance, askedAt: number): InstanceRow {
     waiting: instance.waiting.length + more.waiting,
     leads: instance.leaderships.flatMap(({ name, isLeader }) => (isLeader ? [name] : [])),
     jobs: instance.jobs.length + more.jobs,
-    ...(lastMinute && { acquired: lastMinute.acquired }),
+    acquired: lastMinute?.acquired,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { JobInfo } from '../../../features/jobs/core/job-info.js';
 import type { ConsoleBodies } from '../bodies.js';
 import type { Content } from './fleet-views.js';
-import { contains, listed, type Query } from './query.js';
+import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
 
 const MAX_RUNS = 100;
@@ -11,19 +11,17 @@ const FAILED: readonly unknown[] = ['error', 'lost', 'crashed'];
 export async function showJobs(looks: SnapshotCache, query: Query): Promise<Content<'jobs'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'running', 'paused', 'failed', 'missed']);
-  const { by, isDescending } = query.sort(['name', 'next', 'last', 'missed']);
-  const limit = query.limit(200);
-  const found = await looks.jobs();
-  const rows = found.filter((each) => contains(filter, each.job.name) && isIn(state, each.job));
-  const keys = {
-    name: ({ name }: JobInfo) => name,
-    next: ({ nextDueAt }: JobInfo) => nextDueAt,
-    last: ({ lastRun }: JobInfo) => lastRun?.startedAt,
-    missed: ({ missed }: JobInfo) => missed,
-  };
-  const order = { by: (each: (typeof found)[number]) => keys[by](each.job), isDescending };
-  return { at: looks.now(), ...listed(rows, order, limit, ({ job, runs }) => ({ ...rowOf(job), history: runs })) };
+  const found = (await looks.jobs()).filter(({ job }) => contains(filter, job.name) && isIn(state, job));
+  const rows = found.map(({ job, runs }) => ({ ...rowOf(job), history: runs }));
+  return { at: looks.now(), ...query.list(rows, KEYS, 200) };
 }
+
+const KEYS = {
+  name: 'name',
+  next: 'nextDueAt',
+  last: ({ lastRun }: Pick<JobInfo, 'lastRun'>) => lastRun?.startedAt,
+  missed: 'missed',
+} as const;
 
 export async function showJob(looks: SnapshotCache, query: Query): Promise<Content<'job'>> {
   const name = query.name('name');

@@ -6,34 +6,21 @@ import { locksIn, type SeenHolder, type SeenLock } from '../../../features/fleet
 import { labelText, leasesIn, type ListedLease, troubleOf } from '../../views/locks.js';
 import { conclusionOn } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
-import type { ConsoleBodies, LockHolder, LockRow, LockWaiting } from '../bodies.js';
+import type { LockHolder, LockRow, LockWaiting } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
-import { contains, listed, type Query } from './query.js';
+import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
 
 const MAX_GROUPS = 200;
 const MAX_LISTED = 100;
 
-/** By which the worst row is the first. */
-const troubles = new WeakMap<LockRow, number>();
-/** The rows of a roll call are made once, for all viewers. */
+/** The rows of a roll call are made once, for all viewers: those in the worst trouble first. */
 const rowsOfRoll = new WeakMap<FleetReport, readonly LockRow[]>();
 
 export async function showLocks(looks: SnapshotCache, query: Query): Promise<Content<'locks'>> {
   const text = query.text('filter');
   const group = query.text('group', '', 512);
   const state = query.oneOf('state', ['all', 'held', 'waited', 'trouble']);
-  const { by, isDescending } = query.sort([
-    'trouble',
-    'resource',
-    'since',
-    'until',
-    'waiters',
-    'wait',
-    'instance',
-    'group',
-  ]);
-  const limit = query.limit(100);
   const roll = await looks.roll();
   const filter = text.toLowerCase();
   const rows = (await rowsFor(looks, roll, text)).filter(
@@ -42,19 +29,19 @@ export async function showLocks(looks: SnapshotCache, query: Query): Promise<Con
       (group === '' || row.group === group) &&
       isIn(state, row),
   );
-  const { rows: shown, total } = listed(rows, { by: KEYS[by], isDescending }, limit, (row) => row);
-  return { ...rollBody(roll), rows: shown, total, groups: groupsOf(rowsOf(roll)) };
+  return { ...rollBody(roll), ...query.list(rows, KEYS, 100), groups: groupsOf(rowsByTrouble(roll)) };
 }
 
 const KEYS = {
-  trouble: (row: LockRow) => troubles.get(row),
-  resource: ({ resource }: LockRow) => resource,
-  since: ({ since }: LockRow) => since,
-  until: ({ until }: LockRow) => until,
-  waiters: ({ waiters }: LockRow) => waiters,
-  wait: ({ oldestWaitSince }: LockRow) => oldestWaitSince,
-  instance: ({ instanceId }: LockRow) => instanceId,
-  group: ({ group }: LockRow) => group,
+  /** As they are. */
+  trouble: () => 0,
+  resource: 'resource',
+  since: 'since',
+  until: 'until',
+  waiters: 'waiters',
+  wait: 'oldestWaitSince',
+  instance: 'instanceId',
+  group: 'group',
 } as const;
 
 function isIn(state: 'all' | 'held' | 'waited' | 'trouble', { life, waiters, fencingToken }: LockRow): boolean {
@@ -65,29 +52,21 @@ function isIn(state: 'all' | 'held' | 'waited' | 'trouble', { life, waiters, fen
 
 /** If the instances have more than they can list, asks once more, for names that begin with the filter. */
 async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string): Promise<readonly LockRow[]> {
-  const rows = rowsOf(roll);
+  const rows = rowsByTrouble(roll);
   const about = await looks.rollAbout(filter);
   if (about === roll) return rows;
-  const found = rowsOf(about);
+  const found = rowsByTrouble(about);
   const names = new Set(found.map(({ key }) => key));
   return [...found, ...rows.filter(({ key }) => !names.has(key))];
 }
 
-function rowsOf(roll: FleetReport): readonly LockRow[] {
+export function rowsByTrouble(roll: FleetReport): readonly LockRow[] {
   const known = rowsOfRoll.get(roll);
   if (known) return known;
-  const rows = leasesIn(roll).map((seen) => {
-    const row = rowOf(seen, roll.askedAt);
-    troubles.set(row, troubleOf(seen));
-    return row;
-  });
+  const keyed = leasesIn(roll).map((seen) => ({ trouble: troubleOf(seen), row: rowOf(seen, roll.askedAt) }));
+  const rows = keyed.sort((a, b) => a.trouble - b.trouble).map(({ row }) => row);
   rowsOfRoll.set(roll, rows);
   return rows;
-}
-
-/** All locks, those in the worst trouble first. */
-export function locksByTrouble(roll: FleetReport): readonly LockRow[] {
-  return listed(rowsOf(roll), { by: KEYS.trouble, isDescending: false }, Infinity, (row) => row).rows;
 }
 
 function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease, at: number): LockRow {
@@ -110,9 +89,7 @@ function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease, 
 
 /** What its instance reports, or the label that Redis has. */
 function workIn({ holder, group, callSite }: SeenHolder): Pick<LockRow, 'group' | 'callSite' | 'label'> {
-  const label = holder ? labelText(holder) : '';
-  if (holder) return label === '' ? {} : { label };
-  return { group: groupName(group!), ...(callSite !== undefined && { callSite }) };
+  return holder ? { label: labelText(holder) || undefined } : { group: groupName(group!), callSite };
 }
 
 function groupsOf(rows: readonly LockRow[]): string[] {
@@ -126,10 +103,10 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
   const { state, cause, sentences } = seen;
   const { holders: known = [], waits = [] } = locksIn(roll).get(resource) ?? {};
   const calls = callsIn(waits, roll.askedAt);
-  const holders = state.holders.slice(0, MAX_LISTED).map((holder): LockHolder => {
-    const shown = holderOf(holder, known, roll, at);
-    return before ? { ...shown, conclusion: conclusionOn(holder, before.state, resource, roll) } : shown;
-  });
+  const holders = state.holders.slice(0, MAX_LISTED).map((holder) => ({
+    ...holderOf(holder, known, roll, at),
+    conclusion: before && conclusionOn(holder, before.state, resource, roll),
+  }));
   return {
     ...rollBody(roll),
     at,
@@ -141,23 +118,14 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
     holderCount: state.holders.length,
     queue: state.waiters.slice(0, MAX_LISTED).map((waiter, index) => {
       const { instanceId, mode, permits } = waiter;
-      const label = labelText(waiter);
-      const first = calls.find((each) => each.instanceId === instanceId);
-      return {
-        ...(first?.since !== undefined && { since: first.since }),
-        ...(first?.group !== undefined && { group: first.group }),
-        ...(first?.callSite !== undefined && { callSite: first.callSite }),
-        key: `${instanceId} ${index}`,
-        instanceId,
-        mode,
-        ...(permits !== undefined && { permits }),
-        ...(label !== '' && { label }),
-      };
+      const { since, group, callSite } = calls.find((each) => each.instanceId === instanceId) ?? {};
+      const label = labelText(waiter) || undefined;
+      return { key: `${instanceId} ${index}`, instanceId, mode, permits, label, since, group, callSite };
     }),
     queueCount: state.waiters.length,
     calls: calls.slice(0, MAX_LISTED),
     callCount: calls.length,
-    ...(state.permits && { permits: state.permits }),
+    permits: state.permits,
   };
 }
 
@@ -165,7 +133,6 @@ function holderOf(holder: Holder, seen: readonly SeenHolder[], roll: FleetReport
   const { instanceId, mode, fencingToken, heldMs, ttlMs, leaseMs, depth, permits, isKept } = holder;
   const tick = fencingTickOf(fencingToken);
   const known = seen.find((each) => each.instanceId === instanceId && fencingTickOf(each.fencingToken) === tick);
-  const label = labelText(holder);
   return {
     key: `${tick} ${instanceId}`,
     instanceId,
@@ -176,9 +143,9 @@ function holderOf(holder: Holder, seen: readonly SeenHolder[], roll: FleetReport
     until: at + ttlMs,
     leaseMs,
     depth,
-    ...(permits !== undefined && { permits }),
+    permits,
     ...(known && workIn(known)),
-    ...(label !== '' && { label }),
+    label: labelText(holder) || undefined,
   };
 }
 
@@ -190,31 +157,22 @@ function callsIn(waits: SeenLock['waits'], askedAt: number): LockWaiting[] {
     mode,
     since: askedAt - waitedMs,
     group: groupName(group),
-    ...(callSite !== undefined && { callSite }),
-    ...(holds.length > 0 && { holds: holds.map((each) => each.resource) }),
+    callSite,
+    holds: holds.map((each) => each.resource),
   }));
   return calls.sort((a, b) => a.since - b.since);
 }
 
 export async function showLeaders(looks: SnapshotCache, query: Query): Promise<Content<'leaders'>> {
   const filter = query.text('filter').toLowerCase();
-  const limit = query.limit(200);
   const [roll, { at, all }] = await Promise.all([looks.roll(), looks.leaderships()]);
   const rows = all
     .filter(({ name, leader }) => contains(filter, name, leader))
-    .map(({ name, leader, life, fencingToken, leadsForMs, ttlMs, candidates, elections }) => ({
-      name,
-      ...(leader !== undefined && { instanceId: leader }),
-      ...(life !== undefined && { life }),
-      ...(fencingToken !== undefined && { fencingToken }),
-      ...(leadsForMs !== undefined && { since: at - leadsForMs }),
-      ...(ttlMs !== undefined && { until: at + ttlMs }),
-      candidates,
-      elections,
-    })) satisfies ConsoleBodies['leaders']['rows'];
-  return {
-    ...rollBody(roll),
-    at,
-    ...listed(rows, { by: ({ name }) => name, isDescending: false }, limit, (row) => row),
-  };
+    .map(({ leader, leadsForMs, ttlMs, ...row }) => ({
+      ...row,
+      instanceId: leader,
+      since: leadsForMs && at - leadsForMs,
+      until: ttlMs && at + ttlMs,
+    }));
+  return { ...rollBody(roll), at, ...query.list(rows, { name: 'name' }, 200) };
 }

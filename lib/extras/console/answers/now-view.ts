@@ -2,7 +2,7 @@ import type { FleetInstance } from '../../../features/fleet/core/roll/lock-fleet
 import { oldestWaitMs, totalsOf } from '../../views/roll.js';
 import type { ConsoleBodies } from '../bodies.js';
 import { completenessOf, type Content } from './fleet-views.js';
-import { locksByTrouble } from './lock-views.js';
+import { rowsByTrouble } from './lock-views.js';
 import type { SnapshotCache } from './source.js';
 
 const MAX_LOCKS = 10;
@@ -10,7 +10,7 @@ const MAX_LOCKS = 10;
 export async function showNow(looks: SnapshotCache): Promise<Content<'now'>> {
   const { fleet, findings, health } = await looks.survey();
   const { status, topology, roundTripMs, problems } = health;
-  const locks = fleet ? locksByTrouble(fleet) : [];
+  const locks = fleet ? rowsByTrouble(fleet) : [];
   const instances = fleet?.instances ?? [];
   const oldestMs = oldestWaitMs({ instances });
   return {

@@ -24,48 +24,47 @@ export class Query {
     return value;
   }
 
-  /** One of a few words. @throws Refusal */
-  oneOf<T extends string>(name: string, allowed: readonly [T, ...T[]]): T {
-    const value = this.values.get(name) ?? '';
-    if (value === '') return allowed[0];
+  /** One of a few words, the first one without it. @throws Refusal */
+  oneOf<T extends string>(name: string, allowed: readonly T[], value = this.values.get(name) ?? ''): T {
+    if (value === '') return allowed[0]!;
     if ((allowed as readonly string[]).includes(value)) return value as T;
     throw new Refusal('BAD_REQUEST', `${name} must be one of ${quoteSome(allowed, 20)}, not ${quote(value)}.`);
   }
 
-  /** What to sort by, the first one without it; with `-` before it, from the last to the first. @throws Refusal */
-  sort<T extends string>(allowed: readonly [T, ...T[]]): { readonly by: T; readonly isDescending: boolean } {
+  /**
+   * The rows in the order of `sort`, cut to `limit`. Without `sort`, the first key counts; with `-` before it, the last
+   * come first. What is not set comes last, in both directions.
+   *
+   * @throws Refusal
+   */
+  list<Row>(
+    rows: readonly Row[],
+    keys: Readonly<Record<string, keyof Row | ((row: Row) => unknown)>>,
+    fallbackLimit: number,
+  ): { readonly rows: readonly Row[]; readonly total: number } {
     const text = this.text('sort');
-    const isDescending = text.startsWith('-');
-    const by = new Query(new URLSearchParams({ sort: isDescending ? text.slice(1) : text })).oneOf('sort', allowed);
-    return { by, isDescending };
+    const sign = text.startsWith('-') ? -1 : 1;
+    const by = keys[this.oneOf('sort', Object.keys(keys), text.replace(/^-/, ''))]!;
+    const keyed = rows.map((row) => ({
+      row,
+      key: (typeof by === 'function' ? by(row) : row[by]) as string | number | undefined,
+    }));
+    keyed.sort((a, b) => {
+      if (a.key === b.key) return 0;
+      if (a.key === undefined) return 1;
+      if (b.key === undefined) return -1;
+      return a.key < b.key ? -sign : sign;
+    });
+    return { rows: keyed.slice(0, this.#limit(fallbackLimit)).map(({ row }) => row), total: rows.length };
   }
 
-  /** @throws Refusal */
-  limit(fallback: number): number {
+  #limit(fallback: number): number {
     const text = this.values.get('limit');
     if (text === null || text === '') return fallback;
     const limit = Number(text);
     if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_ROWS) return limit;
     throw new Refusal('BAD_REQUEST', `limit must be 1 to ${MAX_ROWS}, not ${describeValue(text)}.`);
   }
-}
-
-/** The rows that fit, sorted and cut. What is not set comes last, in both directions. */
-export function listed<Row, Shown = Row>(
-  rows: readonly Row[],
-  { by, isDescending }: { readonly by: (row: Row) => string | number | undefined; readonly isDescending: boolean },
-  limit: number,
-  show: (row: Row) => Shown,
-): { readonly rows: readonly Shown[]; readonly total: number } {
-  const sign = isDescending ? -1 : 1;
-  const keyed = rows.map((row) => ({ row, key: by(row) }));
-  keyed.sort((a, b) => {
-    if (a.key === b.key) return 0;
-    if (a.key === undefined) return 1;
-    if (b.key === undefined) return -1;
-    return a.key < b.key ? -sign : sign;
-  });
-  return { rows: keyed.slice(0, limit).map(({ row }) => show(row)), total: rows.length };
 }
 
 /** Whether one of the texts contains the filter, in small letters or large ones. */

@@ -28,7 +28,7 @@ describe('the views of the console', () => {
     // A line needs half a minute.
     expect(await page.getByRole('img').count()).toBe(0);
     shop.now = () => Date.now() + 40_000;
-    await page.getByRole('img', { name: 'Waiting in the last 4' }).waitFor();
+    await page.getByRole('img', { name: 'Waiting in the last ' }).waitFor();
     expect(await page.getByRole('img').allInnerTexts()).toHaveLength(3);
     expect(complaints).toEqual([]);
   });

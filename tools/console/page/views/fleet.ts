@@ -1,5 +1,6 @@
 // The leaders, and the instances.
 import type { ConsoleBodies, InstanceRow } from '../../../../lib/extras/console/bodies.js';
+import { INSTANCE_STATES } from '../../../../lib/extras/views/words.js';
 import type { LEADER_PREFIX } from '../../../../lib/kernel/api/resource.js';
 import { to } from '../address.js';
 import { type Child, h } from '../dom.js';
@@ -46,14 +47,6 @@ export function leaders({ rows, total, fleet }: ConsoleBodies['leaders']): Child
   ];
 }
 
-const STATES = {
-  up: 'good up',
-  renewalsFail: 'bad renewals fail',
-  shuttingDown: 'calm shutting down',
-  silent: 'bad silent',
-  unsubscribed: 'calm no subscription',
-};
-
 /** A turn of the event loop that is worth a look, or a block. */
 const SLOW_MS = 250;
 
@@ -77,7 +70,10 @@ export function instances({ rows, total, fleet }: ConsoleBodies['instances']): C
           'lead',
           'instance',
         ],
-        ['State', ({ state: of, hearing }) => state(of === 'up' && hearing === false ? 'bad no messages' : STATES[of])],
+        [
+          'State',
+          ({ state: of, hearing }) => state(of === 'up' && hearing === false ? 'bad no messages' : INSTANCE_STATES[of]),
+        ],
         ['Version', ({ version }) => version ?? NONE, '', 'version'],
         ['Up for', (row) => lasts(at)({ since: row.startedAt }), 'number', 'started'],
         ['Event loop', loop, 'number', 'loop'],

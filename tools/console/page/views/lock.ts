@@ -78,11 +78,8 @@ function release(resource: string, seen: LockHolder): void {
     [{ ...REASON, required: true }],
     'Release this lease',
     async ({ reason }) => {
-      const { by, holder, heardAt } = (await act('release', {
-        resource,
-        fencingToken,
-        reason,
-      })) as ConsoleBodies['release'];
+      const done = await act('release', { resource, fencingToken, reason });
+      const { by, holder, heardAt } = done as ConsoleBodies['release'];
       return `Released for ${by}. ${holder} finds out at ${clock(heardAt)}.`;
     },
   );

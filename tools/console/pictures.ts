@@ -29,16 +29,21 @@ const SIZES = {
 /** In the afternoon, so that jobs have times of a working day. */
 const FROM = Date.parse('2026-11-26T13:42:37Z');
 
+/** Begins at the same moment for each picture, however long the others have taken. */
+function rewind(): void {
+  const opened = Date.now();
+  server.now = () => FROM + Date.now() - opened;
+}
+
 /** Each look is an answer, and the small lines need some. */
 async function passTenMinutes(page: Page): Promise<void> {
-  const { now } = server;
   for (let left = 28; left >= 0; left--) {
-    server.now = () => now() - left * 20_000;
+    server.now = () => FROM - left * 20_000;
     const answered = page.waitForResponse(/api\/now/);
     await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
     await answered;
   }
-  server.now = now;
+  rewind();
 }
 
 const browser = await launchBrowser();
@@ -46,8 +51,6 @@ const server = await serveShop({
   from: FROM,
   actions: ['release', 'runJob', 'pauseJob', 'resumeJob'],
 });
-const opened = Date.now();
-server.now = () => FROM + 4_000 + Date.now() - opened;
 try {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const [size, viewport] of Object.entries(SIZES)) {
@@ -70,6 +73,7 @@ try {
       for (const [name, hash] of Object.entries(VIEWS)) {
         if (![name, FOLLOWS[name] ?? name].some((each) => isWanted(`${each}-${size}-${colorScheme}`))) continue;
         await page.goto('about:blank');
+        rewind();
         await page.goto(server.url + hash);
         await page.locator('main[aria-busy="true"]').waitFor({ state: 'detached' });
         if (name === 'now') await passTenMinutes(page);

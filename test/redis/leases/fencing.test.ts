@@ -1,7 +1,6 @@
 import { Redis } from 'ioredis';
-import { eventually } from '../../support/expect/eventually.js';
 import { useAdmin, useInstances } from '../../support/redis/lock-instances.js';
-import { startRedis, useRedis } from '../../support/redis/redis-server.js';
+import { useRedis } from '../../support/redis/redis-server.js';
 
 describe('fencing tokens', () => {
   const redis = useRedis();
@@ -12,21 +11,6 @@ describe('fencing tokens', () => {
     for (let i = 1; i < tokens.length; i++) expect(tokens[i]).toBeGreaterThan(tokens[i - 1]!);
     expect(tokens.every(Number.isSafeInteger)).toBe(true);
   };
-
-  it('grow across a restart that lost everything', async () => {
-    await using server = await startRedis();
-    const { locks } = await start({ connection: server.url });
-    const tokens: number[] = [];
-    for (let i = 0; i < 3; i++) {
-      const lease = await eventually(() => locks.acquire('x'));
-      tokens.push(lease.fencingToken);
-      await lease.release();
-      await server.kill();
-      await server.restart();
-    }
-    await locks.shutdown(0);
-    expectStrictGrowth(tokens);
-  });
 
   it('grow when the clock of Redis has stepped back: the stored tick continues', async () => {
     const { locks } = await start();

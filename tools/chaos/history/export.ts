@@ -14,7 +14,7 @@ import type { History } from './history.js';
 export function exportHistory(history: History, folder: string, name: string): string | undefined {
   if (history.faults.some(({ breaksPromises }) => breaksPromises)) return undefined;
   mkdirSync(folder, { recursive: true });
-  const path = join(folder, `${name.replaceAll(/[^\w-]+/g, '-')}.jsonl`);
+  const path = join(folder, `${name.match(/[\w-]+/g)!.join('-')}.jsonl`);
   writeFileSync(path, toJsonLines(toldCalls(history)));
   return path;
 }

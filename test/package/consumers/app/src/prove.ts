@@ -13,7 +13,13 @@ const TICKS_MS = 60_000;
 export async function prove(): Promise<void> {
   await entryWithoutNest();
   const warnings = new Set<string>();
-  const logger = { log: () => {}, error: console.error, warn: (message: string) => warnings.add(message) };
+  const logger = {
+    log: () => {},
+    error: console.error,
+    warn: (message: string) => warnings.add(message),
+    // Nest 10 calls it for the next application.
+    setLogLevels: () => {},
+  };
   const boot = () => NestFactory.createApplicationContext(AppModule, { logger });
   await missTicks(boot);
   const apps = await Promise.all([boot(), boot()]);

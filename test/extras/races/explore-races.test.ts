@@ -152,7 +152,7 @@ describe('exploreRaces', () => {
     const changing = (): Promise<void> => racePoint(`call ${++calls}`);
     await expect(exploreRaces(() => 0, [changing, changing], { invariant: () => {} })).rejects.toMatchObject({
       code: 'SCHEDULE_DIVERGED',
-      message: expect.stringContaining('what setup does not create again'),
+      message: expect.stringContaining('state that setup does not create'),
     });
   });
 

@@ -32,7 +32,7 @@ describe('a lease', () => {
       expect(world.server.isEmpty).toBe(true);
       expect(lease.isHeld()).toBe(false);
       expect(lease.remainingMs()).toBe(0);
-      expect(() => lease.assertHeld()).toThrow(/was released before/);
+      expect(() => lease.assertHeld()).toThrow(/was already released/);
       expect(eventsOf(a, 'released')).toMatchObject([
         { type: 'released', resource: 'stock', fencingToken: lease.fencingToken, heldMs: 40 },
       ]);

@@ -204,7 +204,7 @@ describe('fence.guard refuses before anything is sent', () => {
   it.each(['read', 'semaphore'])('a lease with the mode %s, which cannot refuse a peer', async (mode) => {
     const { option, message } = await refused({ key: 'k', lease: { ...LEASE, mode, resources: ['stock:7'] } });
     expect(option).toBe('lease');
-    expect(message).toMatch(`"stock:7" has the mode ${mode}: others beside it have larger tokens`);
+    expect(message).toMatch(`"stock:7" has the mode ${mode}: others hold it at the same time, with larger tokens`);
   });
 
   it('a lease without a token, neither token nor lease, both, and options it does not know', async () => {

@@ -66,7 +66,7 @@ describe('fence.guard in a transaction', () => {
       { resources: ['a', 'b'] },
       /each with a token of its own.* \{ resource: "a", token: lease\.fencingTokenOf\("a"\) \}/,
     ],
-    ['a reader', { mode: 'read' as const }, /has the mode read: others beside it have larger tokens/],
+    ['a reader', { mode: 'read' as const }, /has the mode read: others hold it at the same time, with larger tokens/],
     ['permits of a semaphore', { mode: 'semaphore' as const }, /has the mode semaphore/],
   ])('refuses %s before it sends anything', async (_what, more, message) => {
     const { tx, sent } = transaction();
@@ -76,7 +76,7 @@ describe('fence.guard in a transaction', () => {
 
   it.each([
     [{ resource: '', token: 1 }, /the name is empty/],
-    [{ resource: 'a\0b', token: 1 }, /resource "a\\u0000b" has a NUL in it, which no text of PostgreSQL can have/],
+    [{ resource: 'a\0b', token: 1 }, /resource "a\\u0000b" contains a NUL, which PostgreSQL does not allow in text/],
     [{ resource: 'a', token: 0 }, /token must be/],
     [{ resource: 'a' }, /token/],
     [{ resource: 'a', token: 1, ttlMs: 5 }, /ttlMs/],

@@ -74,7 +74,7 @@ describe('passing a lease on inside the process', () => {
     expect(first.isHeld()).toBe(false);
     expect(first.remainingMs()).toBe(0);
     expect(signal.aborted).toBe(false);
-    expect(() => first.assertHeld()).toThrow('it was released before');
+    expect(() => first.assertHeld()).toThrow('it was already released');
     await expect(first.extend()).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'released' });
     expect(verbs(a)).toEqual(['acquire']);
   });

@@ -86,7 +86,7 @@ describe('exec --once', () => {
     const after = exec(['apart', '--once', 'v1', '--if-busy', 'fail', ...SAYS_RAN]);
     await expect(after.ended).resolves.toBe(0);
     expect(after.stderr).toMatch(
-      /"apart" has run under the key "v1" already, \d+(\.\d)? (ms|s) ago\. Nothing is run\./,
+      /"apart" has run under the key "v1" already, \d+(\.\d)? (ms|s) ago\. The command was not run\./,
     );
     expect([refused, skipped, after].map(({ stdout }) => stdout)).toEqual(['', '', '']);
     rmSync(dirname(mayEnd), { recursive: true });

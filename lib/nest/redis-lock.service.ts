@@ -269,7 +269,7 @@ export class RedisLockService {
 
   /**
    * Explains why a call cannot get a resource: which process holds it, since when, when it was last renewed, who waits,
-   * and the likely cause. If calls wait for a living holder, it checks all instances for a deadlock, which takes up to
+   * and the likely cause. If calls wait for a live holder, it checks all instances for a deadlock, which takes up to
    * a second. `text` is for people, `cause` for code.
    *
    * @throws LockUnavailableError if Redis is unreachable or rejects the command

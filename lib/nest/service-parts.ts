@@ -45,10 +45,12 @@ export function registered<T extends object>(
   try {
     return modules.get<T>(getRedisLockToken(name), { strict: false });
   } catch {
-    const which = name === DEFAULT_NAME ? 'without a service of its own' : `with the service ${quote(name)}`;
+    const why =
+      name === DEFAULT_NAME
+        ? 'default lock service: no RedisLockModule is registered without the option service'
+        : `lock service: no RedisLockModule with the service ${quote(name)} is registered`;
     throw new InvalidLockOptionsError(
-      `${asker.name} finds no lock service: no RedisLockModule ${which} is registered. Pass the service that was given ` +
-        `to forRoot, as ${asker.passedAs}.`,
+      `${asker.name} finds no ${why}. Pass the service that was given to forRoot, as ${asker.passedAs}.`,
       asker.option,
     );
   }

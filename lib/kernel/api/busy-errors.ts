@@ -134,7 +134,7 @@ export interface WaitFacts extends BusyFacts {
 
 /**
  * The resource was not free within `waitMs`. If Redis was unavailable at the end of the wait, you get a
- * `LockUnavailableError` instead, even if the resource was held before.
+ * `LockUnavailableError` instead, even if the resource was held earlier.
  *
  * @remedy Raise `waitMs`, hold the lock for less time, or respond with "try again later".
  * @see docs/guide/waiting.md#what-ended-the-wait

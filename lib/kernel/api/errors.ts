@@ -37,7 +37,7 @@ export abstract class LockError extends Error {
 
 /**
  * The caller's `signal` ended the wait, with its reason as `cause`; or a newer call with `onBusy: 'cancelHolder'` has
- * cancelled this `cancellable` one. A holder that is asked to stop gets this error from its signal.
+ * cancelled this `cancellable` call. A holder that is asked to stop gets this error from its signal.
  *
  * @remedy Nothing: the caller asked for it, or the newer call does the work.
  */
@@ -81,7 +81,7 @@ export class LockAbortedError extends LockError {
  * Two callers use one resource as different things: a lock and a semaphore, or different numbers of permits. Nothing
  * was changed, and waiting doesn't help.
  *
- * @remedy Use the same options everywhere or another name, or `resize` the semaphore.
+ * @remedy Use the same options everywhere, use another name, or `resize` the semaphore.
  */
 export class LockModeMismatchError extends LockError {
   override readonly code = 'LOCK_MODE_MISMATCH';
@@ -154,7 +154,7 @@ export class InvalidLockOptionsError extends LockError {
  * A resource name is empty, too long, reserved (`cron:…`, `leader:…`, `once:…`), or malformed text. Extends
  * `InvalidLockOptionsError`.
  *
- * @remedy Respond with 400, or validate the input before.
+ * @remedy Respond with 400, or validate the name before the call.
  */
 export class InvalidResourceError extends InvalidLockOptionsError {}
 

@@ -24,7 +24,8 @@ export function encodeLabel(label: unknown, option = 'label'): string | undefine
   if (bytes > LABEL_BYTES) {
     throw invalidLabel(
       option,
-      `must have at most ${LABEL_BYTES} bytes as JSON, not ${bytes}. Name the work in it, and store its data elsewhere`,
+      `must have at most ${LABEL_BYTES} bytes as JSON, not ${bytes}. Put only the name of the work into the label, ` +
+        'and store its data elsewhere',
     );
   }
   checkPlain(option, label);

@@ -107,9 +107,9 @@ export class LeaseLostError extends LockError {
 }
 
 /**
- * This async context holds the resource and would wait for itself: it locks an exclusive lock again, writes as a
- * reader, needs more permits than are left, or waits until the resource is free. Or it downgrades a lease that outer
- * entries still use.
+ * This async context holds the resource and would wait for itself: it acquires an exclusive lock again, acquires a
+ * write lock while it holds a read lock, needs more permits than are left, or waits until the resource is free. Or it
+ * downgrades a write lock that an outer call still needs.
  *
  * @remedy Use `mode: 'reentrant'` in both places, or lock once. If a reader will write, start with `mode: 'write'`.
  */
@@ -225,7 +225,7 @@ export type NotLeaderReason =
   | 'released'
   /** It has resigned. */
   | 'resigned'
-  /** The application shuts down. */
+  /** The application is shutting down. */
   | 'shutdown';
 
 const REASON_EXPLAINED: Record<NotLeaderReason, string> = {

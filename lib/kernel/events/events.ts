@@ -66,7 +66,7 @@ export interface LockOrderEdge {
 /** Something that happened to a lock, for logs, metrics and alerts. Never contains a secret. */
 export type LockEvent =
   /**
-   * A lease begins. `hasWaited`: the call emitted `waiting` before. `handedOn`: passed on in memory by another call of
+   * A lease begins. `hasWaited`: the call emitted `waiting` first. `handedOn`: passed on in memory by another call of
    * this process. Exactly one of these ends it: `released`, `lost`, `leaseAbandoned`, or `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })

@@ -11,7 +11,7 @@ import { checkPermitOptions, checkPermits, type PermitOptions } from './semaphor
 import { quote } from '../util/quoted.js';
 
 /**
- * At most `permits` at once, across all instances.
+ * Limits work to `permits` at once, across all instances.
  *
  * ```ts
  * const exports = locks.semaphore('exports', { permits: 3 });

@@ -120,7 +120,7 @@ export type OnBusy<A extends readonly unknown[] = never[]> =
 /** Any `onBusy`, whatever the parameters of its function. */
 export type AnyOnBusy = 'throw' | 'skip' | ((...args: never[]) => unknown);
 
-/** A key without options. Only options have a `key`, so the compiler checks any other object as options. */
+/** A key without options. It has no property `key`, so the compiler checks every object with a `key` as options. */
 export type KeyAlone<A extends readonly unknown[]> = string | KeyNames | KeyFunction<A>;
 
 export interface KeyNames extends ReadonlyArray<string> {

@@ -37,8 +37,8 @@ interface GatewayClient {
 /** Options of {@link LockExceptionFilter}. */
 export interface LockExceptionFilterOptions {
   /**
-   * The maximum of `Retry-After` and `retryAfterMs` in a response, even if the holder's lease is longer, because a
-   * living holder usually finishes earlier. Raise it if work under the lock takes long.
+   * The upper limit for `Retry-After` and `retryAfterMs` in a response, even if the holder's lease is longer, because a
+   * live holder usually finishes earlier. Raise it if work under the lock takes a long time.
    *
    * @allowed 1 s to 24 h
    * @default 5000
@@ -119,7 +119,7 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
   /** Logs problems that the operator must fix. The answer to the client does not show them. */
   #log(exception: LockError, { status }: ErrorAnswer, type: 'http' | 'rpc' | 'ws' | 'graphql'): void {
     const { message, stack, resource } = exception;
-    const lostEvent = type === 'rpc' ? ' A message is answered with this error. An event is lost.' : '';
+    const lostEvent = type === 'rpc' ? ' Senders of messages get this error; events are lost.' : '';
     if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
     else if (type !== 'rpc' && isLogged(exception)) return;
     else if (exception instanceof LockUnavailableError) {

@@ -102,7 +102,7 @@ export class StartLog {
     const policies = [...new Set(servers.map(({ policy }) => policy))].join(', ');
     this.#logger.warn(
       `Redis at ${servers.map(({ server }) => server).join(', ')} removes keys when its memory is full ` +
-        `(maxmemory-policy ${policies}): if one is a lock that is held, two processes hold the same lock. Set ` +
+        `(maxmemory-policy ${policies}): if one is a lock that is held, two processes can hold the same lock. Set ` +
         'maxmemory-policy to noeviction, or keep the locks in a Redis of their own. ' +
         see('the-application-starts'),
     );
@@ -154,9 +154,9 @@ export function hintAtShutdownHooks(logger: Logger, leaseMs: number, closing: Ab
   const look = (): void => {
     if (process.listenerCount('SIGTERM') > 0) return;
     logger.log(
-      `No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ` +
+      `Nothing listens for SIGTERM: the signal will end this process without releasing its locks. They stay ` +
         `locked for up to ${formatDuration(leaseMs)} (leaseMs). Call app.enableShutdownHooks(). ` +
-        (isServer() ? '' : 'When its work is done, call app.close(): connections to Redis keep the process alive. ') +
+        (isServer() ? '' : 'When your work is done, call app.close(): connections to Redis keep the process alive. ') +
         `See docs/guide/getting-started.md#development.`,
     );
   };

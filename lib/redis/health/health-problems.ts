@@ -96,7 +96,7 @@ export function problemOf(error: LockStoreError, fence?: string): StoreProblem {
 export function problemsOfEviction({ policy, isPossible }: Eviction, hasEvicted: boolean): StoreProblem[] {
   if (!isPossible) return [];
   const what = hasEvicted ? 'Redis is full and removes keys' : 'Redis removes keys when its memory is full';
-  const message = `${what} (maxmemory-policy ${policy}): if one is a lock that is held, two processes hold the same lock.`;
+  const message = `${what} (maxmemory-policy ${policy}): if one is a lock that is held, two processes can hold the same lock.`;
   return [{ code: 'EVICTION', message, isFatal: false }];
 }
 

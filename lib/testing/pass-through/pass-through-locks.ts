@@ -74,7 +74,8 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  * - `assertLocked()` and `currentOrThrow()` succeed, even outside of any lock.
  * - `campaign()` leads at once, and `runSingleton()` runs the work.
  * - Each call of `once()` runs its work: no result is stored or shared.
- * - `inspect()` and `list()` show the current holders. If several would exclude each other, they show the first one.
+ * - `inspect()` and `list()` show the current holders. Of holders that would exclude each other in production, they
+ *   show the first.
  *
  * It has no timers and no connections, so it needs no shutdown.
  *

@@ -99,7 +99,8 @@ describe('the label of a call', () => {
     const fitting = { text: 'é'.repeat((LABEL_BYTES - '{"text":""}'.length - 1) / 2) + 'x' };
     expect(Buffer.byteLength(encodeLabel(fitting)!)).toBe(LABEL_BYTES);
     expect(() => encodeLabel({ text: `${fitting.text}x` })).toThrow(
-      'label must have at most 256 bytes as JSON, not 257. Name the work in it, and store its data elsewhere.',
+      'label must have at most 256 bytes as JSON, not 257. Put only the name of the work into the label, ' +
+        'and store its data elsewhere.',
     );
   });
 

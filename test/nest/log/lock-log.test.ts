@@ -336,11 +336,11 @@ describe('the hint at shutdown hooks', () => {
   afterEach(() => others.forEach((listener) => process.on('SIGTERM', listener)));
   const hints = (lines: readonly string[]) => lines.filter((line) => line.includes('SIGTERM'));
 
-  it('logs once that no code listens for SIGTERM', async () => {
+  it('logs once that nothing listens for SIGTERM', async () => {
     const { log } = await start({ imports: [inMemory({ connection: redis().url, leaseMs: 5_000 })] });
     await eventually(() =>
       expect(hints(log.at('log'))).toEqual([
-        'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
+        'Nothing listens for SIGTERM: the signal will end this process without releasing its locks. They stay ' +
           'locked for up to 5 s (leaseMs). Call app.enableShutdownHooks(). See docs/guide/getting-started.md#development.',
       ]),
     );
@@ -353,8 +353,8 @@ describe('the hint at shutdown hooks', () => {
     await app.init();
     await eventually(() =>
       expect(hints(log.at('log'))).toEqual([
-        'No code listens for SIGTERM, so that signal will end this process without releasing its locks. They stay ' +
-          'locked for up to 5 s (leaseMs). Call app.enableShutdownHooks(). When its work is done, call app.close(): ' +
+        'Nothing listens for SIGTERM: the signal will end this process without releasing its locks. They stay ' +
+          'locked for up to 5 s (leaseMs). Call app.enableShutdownHooks(). When your work is done, call app.close(): ' +
           'connections to Redis keep the process alive. See docs/guide/getting-started.md#development.',
       ]),
     );

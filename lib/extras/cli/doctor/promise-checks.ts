@@ -1,4 +1,3 @@
-import { countWas } from '../../../kernel/util/plurals.js';
 import { formatDuration } from '../../../kernel/util/durations.js';
 import { RULES, type Violation } from '../try/check-history.js';
 import type { Tried } from '../try/try.js';
@@ -12,7 +11,9 @@ const PROMISES: Record<Violation['rule'], { readonly kept: (tried: Tried) => str
   tokens: { kept: () => 'Each fencing token was larger than those before it.', fix: FORGETS },
   losses: {
     kept: ({ lost, latestLossMs }) =>
-      `${countWas(lost, 'lease')} lost, and reported within ${formatDuration(latestLossMs)}.`,
+      lost === 0
+        ? 'No lease was lost.'
+        : `Each lost lease was reported within ${formatDuration(latestLossMs)} (${lost} lost).`,
     fix: REPORT,
   },
   handOver: {

@@ -59,7 +59,7 @@ function eviction({ info }: ServerFacts): Check {
   const found = `maxmemory-policy is ${policy}: Redis may remove locks when memory is short`;
   if (!isPossible) return note('eviction', `${found}. No maxmemory is set, so it never is.`, fix);
   const already = evictedKeys ? ` It has removed ${count(evictedKeys, 'key')} since it started.` : '';
-  return warning('eviction', `${found}, and then two processes hold the same lock.${already}`, fix);
+  return warning('eviction', `${found}, and then two processes can hold the same lock.${already}`, fix);
 }
 
 function memory({ info }: ServerFacts): Check | undefined {

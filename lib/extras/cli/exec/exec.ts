@@ -72,7 +72,7 @@ export const exec = defineCommand({
     'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment. It gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2.',
     'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
     'Exits with the exit code of the command: 128 plus the number of the signal that ended it, 127 if there is no such command.',
-    'Without --prefix it uses the prefix of --config, or lock. It does not detect the prefix, because all runs must use the same one. --timeout is 30s by default.',
+    'Without --prefix it uses the prefix from --config, or `lock` if there is none. It does not detect the prefix, because all runs must use the same one. --timeout is 30s by default.',
   ],
   examples: [
     'exec migrate --once "$RELEASE" -- npx prisma migrate deploy',

@@ -33,7 +33,7 @@ export class StaleFencingTokenError extends LockError {
 /**
  * A command under `fence.guard` failed in Redis. The commands before it have run, those after it have not.
  *
- * @remedy Fix the command, and send all of them again with the same token.
+ * @remedy Fix the command, and send all commands again with the same token.
  */
 export class FencedCommandError extends LockError {
   override readonly code = 'FENCED_COMMAND_FAILED';

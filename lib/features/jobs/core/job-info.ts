@@ -67,7 +67,7 @@ export function scheduleOf(text: string): Pick<JobInfo, 'timeZone'> & { readonly
 /**
  * No singleton job has this name, or its code is in another application.
  *
- * @remedy Fix the name. If `instances` has some, run the job there.
+ * @remedy Fix the name. If `instances` isn't empty, run the job on one of them.
  */
 export class JobNotFoundError extends LockError {
   override readonly code = 'JOB_NOT_FOUND';

@@ -124,7 +124,7 @@ export interface SingletonRunOptions {
 /** One run of a tick: the parameter of the job. */
 export interface SingletonRun {
   readonly job: string;
-  /** The tick; for a cron job, the time it was scheduled for, as an ISO string. A rerun has the same tick. */
+  /** Identifies the tick: for a cron job, the time it was scheduled for, as an ISO string. A rerun has the same tick. */
   readonly tick: string;
   /** `true` if another instance claimed the tick before, may have started the run, and did not finish it. */
   readonly rerun: boolean;

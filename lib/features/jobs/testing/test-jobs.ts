@@ -229,7 +229,7 @@ function notRun(name: string, tick: string, instance: string, reason: WhySkipped
 /** Options of a test's run of a job. */
 interface RunJobOptions {
   /**
-   * The tick; for a cron job, an ISO time like `run.tick`.
+   * The tick to run: for a cron job, an ISO time like `run.tick`.
    *
    * @allowed text
    * @default the next tick of the job that this fleet has not run

@@ -161,5 +161,5 @@ function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker 
 }
 
 function unknownHolder(instanceId: string | undefined): string {
-  return instanceId === undefined ? 'an unknown holder' : `an unknown holder of ${plainOrQuoted(instanceId)}`;
+  return instanceId === undefined ? 'an unknown holder' : `an unknown holder on ${plainOrQuoted(instanceId)}`;
 }

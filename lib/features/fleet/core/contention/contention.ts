@@ -59,7 +59,7 @@ export interface GroupContention {
   readonly waited: number;
   /**
    * Durations of its calls to acquire: granted ones, and the ones that waited and failed. A call that was refused at
-   * once, such as a busy `tryAcquire`, is left out, and so are the candidates of a leadership.
+   * once, such as a `tryAcquire` that finds the resource busy, is left out, and so are the candidates of a leadership.
    */
   readonly wait: Durations;
   /** Durations of its leases that have ended. */
@@ -76,8 +76,8 @@ export interface Contention {
   readonly since: number;
   /** The time since then, in milliseconds. */
   readonly forMs: number;
-  /** The groups, the longest waits first. */
+  /** The waits and holds of each group. Groups that have waited longest in total come first. */
   readonly groups: readonly GroupContention[];
-  /** The pairs of groups of which one waited for the other, the longest waits first. */
+  /** The pairs of groups in which one waited for the other. Pairs with the longest waits in total come first. */
   readonly blockers: readonly Blocker[];
 }

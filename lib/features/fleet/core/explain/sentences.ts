@@ -174,7 +174,7 @@ export function describeCause(
     case 'holderDead':
       return [
         'The holder has most likely died, is blocked, or cannot reach Redis. ' +
-          `The lock is free in ${formatDuration(ttlMs)} unless it renews its lease. ` +
+          `The lock will be free in ${formatDuration(ttlMs)} unless the holder renews its lease. ` +
           'Check again: if the time left goes up, the holder is alive. ' +
           'If it is a fixed lease (watchdog: false), this is normal.',
       ];

@@ -100,14 +100,15 @@ function missed(job: JobInfo, runs: readonly JobRun[], now: number): Finding | u
   const [last] = runs;
   if (last?.outcome !== 'missed') return undefined;
   const ran = runs.findIndex(({ outcome }) => outcome !== 'missed');
-  const ticks = count(ran === -1 ? runs.length : ran, 'tick');
+  const ticks = ran === -1 ? runs.length : ran;
+  const which = ticks === 1 ? 'tick: no instance claimed it' : `${count(ticks, 'tick')}: no instance claimed them`;
   const { name } = job;
   const { lastRun: _, ...rest } = job;
   const facts = factsOf(ran === -1 ? rest : { ...job, lastRun: runs[ran]! }, now);
   return {
     severity: 'warning',
     kind: 'jobMissed',
-    sentence: `The job ${quote(name)} missed its last ${ticks}: no instance claimed them. ${facts}`,
+    sentence: `The job ${quote(name)} missed its last ${which}. ${facts}`,
     resource: name,
     since: last.startedAt,
     action: {
@@ -170,7 +171,9 @@ function long(job: JobInfo, runs: readonly JobRun[], now: number): Finding | und
     kind: 'jobLong',
     sentence:
       `The job ${quote(name)} has run for ${longDuration(ranMs)} on ${plainOrQuoted(instanceId)}: ` +
-      `its last ${count(times.length, 'run')} took ${longDuration(usualMs)} at most.`,
+      (times.length === 1
+        ? `its last run took ${longDuration(usualMs)}.`
+        : `its last ${count(times.length, 'run')} took ${longDuration(usualMs)} at most.`),
     resource: name,
     culprit: { instanceId },
     since: startedAt,

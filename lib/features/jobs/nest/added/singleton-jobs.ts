@@ -311,7 +311,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   #scheduler(): SchedulerRegistry {
     if (this.#registry) return this.#registry;
     throw new InvalidLockOptionsError(
-      'SingletonJobs finds no SchedulerRegistry. Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
+      'SingletonJobs cannot find a SchedulerRegistry. Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
       'imports',
     );
   }

@@ -93,8 +93,8 @@ describe('the contention profile', () => {
     await settle();
     expect(waiting.state).toBe('fulfilled');
     expect(rows()).toEqual([
-      'Orders.pay waited 4 s in 1 call for an unknown holder of c',
-      'Orders.pay waited 3 s in 1 call for an unknown holder of b',
+      'Orders.pay waited 4 s in 1 call for an unknown holder on c',
+      'Orders.pay waited 3 s in 1 call for an unknown holder on b',
     ]);
   });
 
@@ -212,7 +212,7 @@ describe('the waits between groups', () => {
     blockers.add('Orders.pay', [[{ group: '_unknown' }, 1]]);
     blockers.add('Orders.pay', [[{ group: 'instance shop-2:77' }, 0]]);
     expect(blockers.top(9).map(({ text, instanceId }) => [text, instanceId])).toEqual([
-      ['Orders.pay waited 5 ms in 1 call for an unknown holder of shop-2:77', 'shop-2:77'],
+      ['Orders.pay waited 5 ms in 1 call for an unknown holder on shop-2:77', 'shop-2:77'],
       ['Orders.pay waited 1 ms in 1 call for an unknown holder', undefined],
       ['Orders.pay waited 0 ms in 1 call for "instance shop-2:77"', undefined],
     ]);
@@ -235,7 +235,7 @@ describe('the waits between groups', () => {
     const blockers = new Blockers();
     blockers.add('<b>\u202e', [[{ group: '_unknown', instanceId: 'a\nb' }, 1]]);
     expect(blockers.top(1)[0]!.text).toBe(
-      String.raw`"<b>\u202e" waited 1 ms in 1 call for an unknown holder of "a\nb"`,
+      String.raw`"<b>\u202e" waited 1 ms in 1 call for an unknown holder on "a\nb"`,
     );
   });
 

@@ -396,7 +396,9 @@ describe('the explanation of a lock', () => {
     expect(sentences[1]).toBe(
       'It was last renewed 22 s ago, though its process should renew it every 10 s: ' + 'the lease has 8 s left.',
     );
-    expect(sentences.at(-1)).toMatch(/^The holder has most likely died, .* free in 8 s unless it renews its lease\./);
+    expect(sentences.at(-1)).toMatch(
+      /^The holder has most likely died, .* will be free in 8 s unless the holder renews its lease\./,
+    );
     expect(explain({ holders: [{ ...HOLDER, ttlMs: 8_000, heldMs: 22_000 }] })[2]).toMatch(/^It was never renewed, /);
   });
 

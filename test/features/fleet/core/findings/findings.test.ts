@@ -359,8 +359,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'jobMissed',
-      sentence:
-        'The job "nightly" missed its last 1 tick: no instance claimed them. It has never run. It is due in 60 s.',
+      sentence: 'The job "nightly" missed its last tick: no instance claimed it. It has never run. It is due in 60 s.',
       command: 'npx nestjs-redis-lock job nightly --run',
     },
   ],
@@ -396,7 +395,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'jobLong',
-      sentence: `The job "nightly" has run for 5 min on ${SHOP}: its last 1 run took 2 s at most.`,
+      sentence: `The job "nightly" has run for 5 min on ${SHOP}: its last run took 2 s.`,
       command: `npx nestjs-redis-lock who ${SHOP}`,
     },
   ],

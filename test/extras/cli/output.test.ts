@@ -9,11 +9,13 @@ import { type Check, exitOf } from '../../../lib/extras/cli/doctor/check.js';
 import { checksOf } from '../../../lib/extras/cli/doctor/server-checks.js';
 import type { ServerFacts } from '../../../lib/extras/cli/doctor/server-facts.js';
 import { COMMON_OPTIONS } from '../../../lib/extras/cli/frame/connection.js';
+import { findingTable } from '../../../lib/extras/cli/frame/findings.js';
 import { durationCell, type Found, Output, timeCell } from '../../../lib/extras/cli/frame/output.js';
 import { tellMissing } from '../../../lib/extras/cli/frame/roll.js';
 import { Terminal } from '../../../lib/extras/cli/frame/terminal.js';
 import { PageServer } from '../../../lib/extras/cli/ui/page-server.js';
 import type { ConsoleAnswers } from '../../../lib/extras/console/answers/console-answers.js';
+import type { Finding } from '../../../lib/features/fleet/core/findings/finding.js';
 import type { FleetInstance, FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
 import { longDuration } from '../../../lib/kernel/util/durations.js';
 import { fleetReport } from '../../features/fleet/fleet-reports.js';
@@ -58,6 +60,15 @@ it.each([
 
 it('the output has one line per row elsewhere, without a heading, and with whole milliseconds', () => {
   expect(printed(found)).toBe('order:7\t591000\nb\t20\n');
+});
+
+it('a finding has its sentence and its remedy in one row for a program', () => {
+  const action = { text: 'Wake it.', command: 'npx nestjs-redis-lock who shop-1' };
+  const finding = { severity: 'critical', kind: 'holderSilent', sentence: 'shop-1 is silent.', action } as Finding;
+  const shown = [findingTable([finding], 'tsv')];
+  expect(printed({ json: {}, shown })).toBe(
+    'critical\tholderSilent\t\tshop-1 is silent.\tWake it.\tnpx nestjs-redis-lock who shop-1\n',
+  );
 });
 
 it('the JSON output is one line, with the version of the schema', () => {

@@ -40,7 +40,7 @@ describe('an application whose Redis user lacks permissions', () => {
     expect(log.at('error')).toEqual([]);
     expect(log.at('warn')).toEqual([
       expect.stringMatching(
-        /^The Redis user at \S+ lacks optional permissions: &lock:\* \+hrandfield\. Waiters may learn .*acl\.md\.$/,
+        /^The Redis user at \S+ lacks optional permissions: &lock:\* \+hrandfield\. Waiters may notice .*acl\.md\.$/,
       ),
       expect.stringMatching(
         /^Waiters get no messages from Redis: .*releases skip them: while other instances want .* may get none of them/,
@@ -69,7 +69,7 @@ describe('an application whose Redis user lacks permissions', () => {
       const line = expect.stringMatching(
         new RegExp(
           `^Redis at ${at()} removes keys when its memory is full \\(maxmemory-policy volatile-lru\\): .*two processes ` +
-            'hold the same lock\\. Set maxmemory-policy to noeviction, .*logs\\.md#the-application-starts\\.$',
+            'can hold the same lock\\. Set maxmemory-policy to noeviction, .*logs\\.md#the-application-starts\\.$',
         ),
       ) as string;
       expect(log.at('warn')).toEqual(Array(warnings).fill(line));

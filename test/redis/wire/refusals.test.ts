@@ -43,7 +43,7 @@ describe('Redis refusing', () => {
 
   itAsAnybody('NOAUTH: no password given', async () => {
     await using server = await startRedis({ args: ['--requirepass', PASSWORD] });
-    await expectRefusal(server.url, /(NOAUTH|unauthenticated).*Give the password/);
+    await expectRefusal(server.url, /(NOAUTH|unauthenticated).*Set the password/);
   });
 
   it('WRONGPASS: the wrong password, in a URL and in options', async () => {

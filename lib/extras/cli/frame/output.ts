@@ -17,7 +17,7 @@ export type CellValue = string | number | Cell | undefined;
 /** Rows under headings. */
 export interface Table {
   readonly columns: readonly string[];
-  /** A row may have fewer cells: the others are empty. */
+  /** A row may have fewer cells, of which the others are empty; and more, unless it is for a terminal. */
   readonly rows: readonly (readonly CellValue[])[];
   /** Shown on a terminal where there is no row. */
   readonly ifEmpty?: string;
@@ -98,7 +98,7 @@ export class Output {
   }
 
   #tableText({ columns, rows: given, ifEmpty }: Table): string {
-    const rows = given.map((row) => columns.map((_, index) => row[index]));
+    const rows = given.map((row) => [...row, ...columns.slice(row.length).map(() => undefined)]);
     if (this.format === 'tsv') {
       return rows.map((row) => `${row.map((cell) => escapeText(rawOf(cell))).join('\t')}\n`).join('');
     }

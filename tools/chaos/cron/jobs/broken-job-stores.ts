@@ -55,7 +55,7 @@ export const brokenJobStores: Readonly<Record<string, BrokenStore>> = {
     breakJobs: jobsWith((jobs) => ({
       end: async (owner, ended) => ended.claim?.to === 'finished' || jobs.end(owner, ended),
     })),
-    options: { jobs: RETRIED_JOBS, calmMs: 2_000 },
+    options: { jobs: RETRIED_JOBS, upMs: 300_000, calmMs: 2_000 },
   },
   'ticks do not heed a pause': {
     rule: 'paused',

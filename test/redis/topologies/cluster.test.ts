@@ -114,7 +114,11 @@ describeOnMachine('locks on a cluster of three', () => {
     ['no node', { cluster: [] }, 'a cluster without nodes'],
     ['a URL that is none', { cluster: ['localhost:7000'] }, 'begins with neither redis:// nor rediss://'],
     ['half a hash tag', { cluster: ['redis://127.0.0.1'], keyPrefix: 'a{b:' }, 'one complete hash tag'],
-    ['an empty hash tag', { cluster: ['redis://127.0.0.1'], redisOptions: { keyPrefix: '{}:' } }, 'one complete hash tag'],
+    [
+      'an empty hash tag',
+      { cluster: ['redis://127.0.0.1'], redisOptions: { keyPrefix: '{}:' } },
+      'one complete hash tag',
+    ],
   ])('are refused at boot with %s', async (_, connection, why) => {
     const error = await rejection(start({ connection }));
     expect(error.message).toContain(why);

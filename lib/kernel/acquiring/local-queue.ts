@@ -116,7 +116,8 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
     if (call.options.followed) followWaits(this, [call]);
     watchForDeadlock(this.resource, call, this.deps);
-    this.#reportWait(call);
+    // It begins to wait as it joins: reading the clock costs.
+    this.#reportWait(call, call.startedAt);
   }
 
   /** A newer call of this process cancels pending calls that are `cancellable`, then joins. */

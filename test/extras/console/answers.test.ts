@@ -83,6 +83,7 @@ it('locks are filtered, sorted and cut by the server', async () => {
   expect(await names({})).toEqual([['order:9', 'order:7', 'Order:8'], 3]);
   expect(await names({ sort: 'resource' })).toEqual([['Order:8', 'order:7', 'order:9'], 3]);
   expect(await names({ sort: '-resource', limit: '2' })).toEqual([['order:9', 'order:7'], 3]);
+  expect(await names({ sort: '-trouble' })).toEqual([['Order:8', 'order:7', 'order:9'], 3]);
   expect(await names({ filter: 'STOCK' })).toEqual([['order:7'], 1]);
   expect(await names({ state: 'waited', sort: 'wait' })).toEqual([['order:9', 'order:7'], 2]);
   expect(await names({ state: 'trouble' })).toEqual([['order:9', 'Order:8'], 2]);
@@ -144,6 +145,25 @@ it('10,000 locks of 1,000 instances are answered within a second of the processo
   expect([total, rows.length]).toEqual([10_000, 100]);
   const { user, system } = process.cpuUsage(from);
   expect(user + system).toBeLessThan(1e6);
+});
+
+it.each(['locks', 'leaders', 'instances'])(
+  'the view %s asks no instance for an order or a limit that is refused',
+  async (view) => {
+    const source = shop();
+    const answers = answersOf(source);
+    await failed(answers, view, { sort: 'colour' });
+    await failed(answers, view, { limit: '0' });
+    expect(source.asked).toEqual([]);
+  },
+);
+
+it('a leader that was elected in this millisecond leads since now', async () => {
+  const lease = heldLease('leader:mailer', 64, { heldMs: 0, leftMs: 0 });
+  const leaderships = [{ name: 'mailer', isLeader: true, elections: 1 }];
+  const source = new FleetSource([fleetInstance('api-1', { held: [lease], leaderships })]);
+  const { at, rows } = await viewed<ConsoleBodies['leaders']>(answersOf(source), 'leaders');
+  expect(rows).toMatchObject([{ name: 'mailer', since: at, until: at }]);
 });
 
 it.each([

@@ -67,6 +67,7 @@ const STOOD_STILL_MS = 1_000;
 export async function showInstances(looks: SnapshotCache, query: Query): Promise<Content<'instances'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'trouble']);
+  const list = query.list<InstanceRow>(KEYS, 100);
   const roll = await looks.roll();
   const rows = [
     ...roll.instances.map((each) => instanceRow(each, roll.askedAt)),
@@ -75,7 +76,7 @@ export async function showInstances(looks: SnapshotCache, query: Query): Promise
   ].filter((row) => {
     return contains(filter, row.instanceId, row.version) && (state === 'all' || isTroubled(row));
   });
-  return { ...rollBody(roll), ...query.list(rows, KEYS, 100) };
+  return { ...rollBody(roll), ...list(rows) };
 }
 
 const KEYS = {

@@ -11,9 +11,10 @@ const FAILED: readonly unknown[] = ['error', 'lost', 'crashed'];
 export async function showJobs(looks: SnapshotCache, query: Query): Promise<Content<'jobs'>> {
   const filter = query.text('filter').toLowerCase();
   const state = query.oneOf('state', ['all', 'running', 'paused', 'failed', 'missed']);
+  const list = query.list<ConsoleBodies['jobs']['rows'][number]>(KEYS, 200);
   const found = (await looks.jobs()).filter(({ job }) => contains(filter, job.name) && isIn(state, job));
   const rows = found.map(({ job, runs }) => ({ ...rowOf(job), history: runs }));
-  return { at: looks.now(), ...query.list(rows, KEYS, 200) };
+  return { at: looks.now(), ...list(rows) };
 }
 
 const KEYS = {

@@ -6,7 +6,7 @@ import { locksIn, type SeenHolder, type SeenLock } from '../../../features/fleet
 import { labelText, leasesIn, type ListedLease, troubleOf } from '../../views/locks.js';
 import { conclusionOn } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
-import type { LockHolder, LockRow, LockWaiting } from '../bodies.js';
+import type { ConsoleBodies, LockHolder, LockRow, LockWaiting } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
 import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
@@ -14,6 +14,8 @@ import type { SnapshotCache } from './source.js';
 const MAX_GROUPS = 200;
 const MAX_LISTED = 100;
 
+/** By which the row in the worst trouble is the first. */
+const troubles = new WeakMap<LockRow, number>();
 /** The rows of a roll call are made once, for all viewers: those in the worst trouble first. */
 const rowsOfRoll = new WeakMap<FleetReport, readonly LockRow[]>();
 
@@ -21,6 +23,7 @@ export async function showLocks(looks: SnapshotCache, query: Query): Promise<Con
   const text = query.text('filter');
   const group = query.text('group', '', 512);
   const state = query.oneOf('state', ['all', 'held', 'waited', 'trouble']);
+  const list = query.list<LockRow>(KEYS, 100);
   const roll = await looks.roll();
   const filter = text.toLowerCase();
   const rows = (await rowsFor(looks, roll, text)).filter(
@@ -29,12 +32,11 @@ export async function showLocks(looks: SnapshotCache, query: Query): Promise<Con
       (group === '' || row.group === group) &&
       isIn(state, row),
   );
-  return { ...rollBody(roll), ...query.list(rows, KEYS, 100), groups: groupsOf(rowsByTrouble(roll)) };
+  return { ...rollBody(roll), ...list(rows), groups: groupsOf(rowsByTrouble(roll)) };
 }
 
 const KEYS = {
-  /** As they are. */
-  trouble: () => 0,
+  trouble: (row: LockRow) => troubles.get(row),
   resource: 'resource',
   since: 'since',
   until: 'until',
@@ -63,8 +65,12 @@ async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string):
 export function rowsByTrouble(roll: FleetReport): readonly LockRow[] {
   const known = rowsOfRoll.get(roll);
   if (known) return known;
-  const keyed = leasesIn(roll).map((seen) => ({ trouble: troubleOf(seen), row: rowOf(seen, roll.askedAt) }));
-  const rows = keyed.sort((a, b) => a.trouble - b.trouble).map(({ row }) => row);
+  const rows = leasesIn(roll).map((seen) => {
+    const row = rowOf(seen, roll.askedAt);
+    troubles.set(row, troubleOf(seen));
+    return row;
+  });
+  rows.sort((a, b) => troubles.get(a)! - troubles.get(b)!);
   rowsOfRoll.set(roll, rows);
   return rows;
 }
@@ -165,14 +171,15 @@ function callsIn(waits: SeenLock['waits'], askedAt: number): LockWaiting[] {
 
 export async function showLeaders(looks: SnapshotCache, query: Query): Promise<Content<'leaders'>> {
   const filter = query.text('filter').toLowerCase();
+  const list = query.list<ConsoleBodies['leaders']['rows'][number]>({ name: 'name' }, 200);
   const [roll, { at, all }] = await Promise.all([looks.roll(), looks.leaderships()]);
   const rows = all
     .filter(({ name, leader }) => contains(filter, name, leader))
     .map(({ leader, leadsForMs, ttlMs, ...row }) => ({
       ...row,
       instanceId: leader,
-      since: leadsForMs && at - leadsForMs,
-      until: ttlMs && at + ttlMs,
+      since: leadsForMs === undefined ? undefined : at - leadsForMs,
+      until: ttlMs === undefined ? undefined : at + ttlMs,
     }));
-  return { ...rollBody(roll), at, ...query.list(rows, { name: 'name' }, 200) };
+  return { ...rollBody(roll), at, ...list(rows) };
 }

@@ -32,30 +32,32 @@ export class Query {
   }
 
   /**
-   * The rows in the order of `sort`, cut to `limit`. Without `sort`, the first key counts; with `-` before it, the last
-   * come first. What is not set comes last, in both directions.
+   * Returns what puts rows in the order of `sort`, and cuts them to `limit`. Without `sort`, the first key counts; with
+   * `-` before it, the last come first. What is not set comes last, in both directions.
    *
-   * @throws Refusal
+   * @throws Refusal, so call it before anybody is asked for the rows
    */
   list<Row>(
-    rows: readonly Row[],
     keys: Readonly<Record<string, keyof Row | ((row: Row) => unknown)>>,
     fallbackLimit: number,
-  ): { readonly rows: readonly Row[]; readonly total: number } {
+  ): (rows: readonly Row[]) => { readonly rows: readonly Row[]; readonly total: number } {
     const text = this.text('sort');
     const sign = text.startsWith('-') ? -1 : 1;
     const by = keys[this.oneOf('sort', Object.keys(keys), text.replace(/^-/, ''))]!;
-    const keyed = rows.map((row) => ({
-      row,
-      key: (typeof by === 'function' ? by(row) : row[by]) as string | number | undefined,
-    }));
-    keyed.sort((a, b) => {
-      if (a.key === b.key) return 0;
-      if (a.key === undefined) return 1;
-      if (b.key === undefined) return -1;
-      return a.key < b.key ? -sign : sign;
-    });
-    return { rows: keyed.slice(0, this.#limit(fallbackLimit)).map(({ row }) => row), total: rows.length };
+    const limit = this.#limit(fallbackLimit);
+    return (rows) => {
+      const keyed = rows.map((row) => ({
+        row,
+        key: (typeof by === 'function' ? by(row) : row[by]) as string | number | undefined,
+      }));
+      keyed.sort((a, b) => {
+        if (a.key === b.key) return 0;
+        if (a.key === undefined) return 1;
+        if (b.key === undefined) return -1;
+        return a.key < b.key ? -sign : sign;
+      });
+      return { rows: keyed.slice(0, limit).map(({ row }) => row), total: rows.length };
+    };
   }
 
   #limit(fallback: number): number {

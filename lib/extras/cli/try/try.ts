@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { describeThrown, quote } from '../../../kernel/util/quoted.js';
 import { count } from '../../../kernel/util/plurals.js';
 import { formatDuration } from '../../../kernel/util/durations.js';
@@ -50,7 +50,8 @@ export function checkTryOptions({ options, terminal }: Pick<TryContext, 'options
   }
   if (history === undefined) return;
   try {
-    writeFileSync(history, '');
+    // What it has stays until the try has been confirmed, and has run.
+    appendFileSync(history, '');
   } catch (error) {
     throw new UsageError(`--history ${quote(history)} cannot be written: ${describeThrown(error)}`);
   }

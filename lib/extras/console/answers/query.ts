@@ -35,7 +35,7 @@ export class Query {
    * Returns what puts rows in the order of `sort`, and cuts them to `limit`. Without `sort`, the first key counts; with
    * `-` before it, the last come first. What is not set comes last, in both directions.
    *
-   * @throws Refusal, so call it before anybody is asked for the rows
+   * @throws Refusal, so call it before you ask the fleet for the rows
    */
   list<Row>(
     keys: Readonly<Record<string, keyof Row | ((row: Row) => unknown)>>,

@@ -48,14 +48,14 @@ export class RedisLockService {
    * async context: for `current()` and `mode: 'reentrant'`, use {@link using} or a decorator.
    *
    * @throws LockTimeoutError if it is not free within `waitMs`
-   * @throws LockBusyError when it is locked and `waitMs` is 0, or the retry strategy ends the wait
-   * @throws LockQueueFullError when `maxWaiters` calls already wait for it
+   * @throws LockBusyError if it is locked and `waitMs` is 0, or the retry strategy gives up
+   * @throws LockQueueFullError if `maxWaiters` calls already wait for it, or more than `maxAhead` are ahead
    * @throws LockUnavailableError if Redis is unreachable for `unavailableMs` or `waitMs`, or rejects the command
-   * @throws LockAbortedError when `signal` aborts
+   * @throws LockAbortedError if `signal` aborts
    * @throws LockReentryError if this async context already holds it and would wait for itself
-   * @throws LockModeMismatchError when the resource is in use as a semaphore
-   * @throws LockShutdownError when the application shuts down
-   * @throws InvalidLockOptionsError when an option or a name is invalid
+   * @throws LockModeMismatchError if the resource is in use as a semaphore
+   * @throws LockShutdownError if the application is shutting down
+   * @throws InvalidLockOptionsError if an option or a name is invalid
    */
   acquire(resource: ResourceNames, options?: LockOptions): Promise<Lease> {
     return this.#parts.client.withOrigin(this.acquire, (origin) =>
@@ -64,9 +64,9 @@ export class RedisLockService {
   }
 
   /**
-   * Like {@link acquire}, but resolves to `null` when a resource is busy: locked, not free within `waitMs`, or its
-   * queue is full. Waits only with `waitMs` in the options of this call: the default is 0 here, and the module's is
-   * ignored. Waits like {@link acquire}: in the fair queue, or by the `retry` strategy of this call.
+   * Like {@link acquire}, but resolves to `null` if a resource is busy: it is locked, is not free within `waitMs`, or
+   * has a full queue. It only waits if you pass `waitMs`: the default is 0 here, whatever the module sets. It then
+   * waits like {@link acquire}, in the fair queue or by the `retry` strategy that you pass.
    *
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
@@ -130,21 +130,21 @@ export class RedisLockService {
    *
    * @param resource one name; for a semaphore, free means that no permit is held. `leader:<name>` and `cron:<job>` work
    *   too
-   * @throws LockTimeoutError when it was not free within `waitMs`
+   * @throws LockTimeoutError if it was not free within `waitMs`
    * @throws LockUnavailableError if Redis is unreachable for `unavailableMs` or at the end of `waitMs`, or rejects the
-   * command
-   * @throws LockAbortedError when `signal` aborts
-   * @throws LockReentryError when this async context holds the resource itself
-   * @throws LockShutdownError when the application shuts down
-   * @throws InvalidLockOptionsError when an option or the name is invalid; nothing was sent
+   *   command
+   * @throws LockAbortedError if `signal` aborts
+   * @throws LockReentryError if this async context itself holds the resource
+   * @throws LockShutdownError if the application is shutting down
+   * @throws InvalidLockOptionsError if an option or the name is invalid; nothing was sent
    */
   waitUntilFree(resource: string, options?: WaitUntilFreeOptions): Promise<void> {
     return this.#parts.client.watches.waitUntilFree(resource, options);
   }
 
   /**
-   * **Not exactly-once: the work may run again after a crash**, or if its result expires, is evicted by Redis or lost in
-   * a failover.
+   * **Not exactly-once: the work may run again after a crash**, or if its result expires, is evicted by Redis, or is
+   * lost in a failover.
    *
    * Runs the work once across all instances, and returns its result to every call with this key until `resultTtlMs` has
    * passed. Calls that arrive while it runs wait for it. A later call costs one `GET`. If the work throws, nothing is
@@ -160,15 +160,16 @@ export class RedisLockService {
    *
    * @param key one name. It must contain everything that the result depends on, such as the tenant
    * @throws the error of the work, if this call ran it, or waited for another call in this process
-   * @throws LockBusyError when another call does the work and `waitMs` is 0
-   * @throws LockTimeoutError when another call still does the work after `waitMs`
+   * @throws LockBusyError if another call does the work and `waitMs` is 0
+   * @throws LockTimeoutError if another call is still doing the work after `waitMs`
    * @throws LeaseLostError if the lease is lost before the work ends; `value` is its result, which is not stored. With
    *   `onLost: 'ignore'`, the call resolves to that instead
-   * @throws LockReentryError when the work of a key calls `once` with that key
+   * @throws LockReentryError if the work of a key calls `once` with the same key
    * @throws LockUnavailableError if Redis is unreachable for `unavailableMs`, or rejects the command
-   * @throws LockAbortedError when `signal` aborts
-   * @throws LockShutdownError when the application shuts down
-   * @throws InvalidLockOptionsError when an option or the key is invalid, when the result is not JSON, and on a quorum
+   * @throws LockAbortedError if `signal` aborts
+   * @throws LockShutdownError if the application is shutting down
+   * @throws InvalidLockOptionsError if an option or the key is invalid, if the result cannot be stored as JSON, and on
+   *   a quorum
    */
   once<T>(key: string, options: OnceOptions<T>, work: LockedWork<T>): Promise<T> {
     return this.#parts.once.run(key, options, work);
@@ -176,11 +177,11 @@ export class RedisLockService {
 
   /**
    * Deletes the result that {@link once} has stored for a key, so that the next call runs the work. If the work is
-   * running now, the calls that wait for it still get its result, but it is not stored: a later call never gets the
-   * result of work that began earlier.
+   * running now, the calls that wait for it still get its result, but it is not stored: a call after `forget` never
+   * gets the result of work that began before it.
    *
    * @throws LockUnavailableError if Redis is unreachable or rejects the command
-   * @throws InvalidLockOptionsError when the key is invalid, and on a quorum
+   * @throws InvalidLockOptionsError if the key is invalid, and on a quorum
    */
   forget(key: string): Promise<void> {
     return this.#parts.once.forget(key);
@@ -199,9 +200,9 @@ export class RedisLockService {
    * Like {@link current}, for code that must run under a lock. A lease of several resources counts as lost as soon as
    * one of them is lost.
    *
-   * @throws LockNotHeldError when this async context holds no such lease
-   * @throws LeaseLostError when the lease was lost
-   * @throws InvalidLockOptionsError when the name is invalid; `undefined` is not a name
+   * @throws LockNotHeldError if this async context holds no such lease
+   * @throws LeaseLostError if the lease was lost
+   * @throws InvalidLockOptionsError if the name is invalid; `undefined` is not a name
    */
   currentOrThrow(): Lease;
   currentOrThrow(resource: string): Lease;
@@ -211,12 +212,12 @@ export class RedisLockService {
 
   /**
    * Checks that this async context holds the resource, or all of several, by {@link using}, a decorator or the
-   * interceptor. A lease of any mode counts, even a reader's or a permit; `currentOrThrow(resource).mode` has the mode.
-   * Sends nothing.
+   * interceptor. A lease of any mode counts, even a reader's or a permit; `currentOrThrow(resource).mode` is its mode.
+   * Sends nothing to Redis.
    *
-   * @throws LockNotHeldError when this async context does not hold it
-   * @throws LeaseLostError when the lease was lost
-   * @throws InvalidLockOptionsError when a name is invalid
+   * @throws LockNotHeldError if this async context does not hold it
+   * @throws LeaseLostError if the lease was lost
+   * @throws InvalidLockOptionsError if a name is invalid
    */
   assertLocked(resource: ResourceNames): void {
     this.#parts.client.assertLocked(resource);
@@ -232,11 +233,11 @@ export class RedisLockService {
   }
 
   /**
-   * Returns the result of {@link inspect} for each resource that is held or waited for now. Scans all keys of the
+   * Returns the result of {@link inspect} for each resource that is held or has waiters now. Scans all keys of the
    * database, a thousand at a time, until it has found `limit` resources. Use it for dashboards, not in every request.
    *
-   * @throws LockUnavailableError if Redis is unreachable, rejects the command, or has too many keys for one
-   * `attemptTimeoutMs`
+   * @throws LockUnavailableError if Redis is unreachable, rejects the command, or has too many keys to scan within
+   *   `attemptTimeoutMs`
    */
   list(options?: ListOptions): Promise<LockState[]> {
     return this.#parts.client.operators.list(options);
@@ -244,11 +245,11 @@ export class RedisLockService {
 
   /**
    * Asks all instances in one message for their leases, waiting calls, leaderships, jobs and health, and returns the
-   * answers. `findings` lists problems, the worst first, each with what to do. It scans nothing and leaves nothing
-   * behind. Callers within a second share one roll call, even across processes.
+   * answers. `findings` lists problems, the worst first, each with what to do. The roll call scans no keys and leaves
+   * nothing behind. Callers within a second share one roll call, even across processes.
    *
    * @throws LockUnavailableError if Redis is unreachable or rejects the command
-   * @throws InvalidLockOptionsError when an option is invalid, or the store has no roll calls, like a quorum
+   * @throws InvalidLockOptionsError if an option is invalid, or the store has no roll calls, like a quorum
    */
   fleet(options?: FleetOptions): Promise<LockFleet> {
     return this.#parts.client.fleet(options);
@@ -261,7 +262,7 @@ export class RedisLockService {
    *
    * Use it for readiness, not for liveness: a restart does not repair Redis, and loses the locks of this process.
    *
-   * @throws InvalidLockOptionsError when an option is invalid
+   * @throws InvalidLockOptionsError if an option is invalid
    */
   health(options?: HealthOptions): Promise<LockHealth> {
     return this.#parts.client.health(options);
@@ -269,11 +270,11 @@ export class RedisLockService {
 
   /**
    * Explains why a call cannot get a resource: which process holds it, since when, when it was last renewed, who waits,
-   * and the likely cause. If calls wait for a live holder, it checks all instances for a deadlock, which takes up to
-   * a second. `text` is for people, `cause` for code.
+   * and the likely cause. If calls wait for a live holder, it also asks all instances, to find a deadlock, which takes
+   * up to a second. `text` is for people, `cause` for code.
    *
    * @throws LockUnavailableError if Redis is unreachable or rejects the command
-   * @throws InvalidLockOptionsError when an option or the name is invalid
+   * @throws InvalidLockOptionsError if an option or the name is invalid
    */
   explain(resource: string, options?: ExplainOptions): Promise<LockExplanation> {
     return this.#parts.client.operators.explain(resource, options);
@@ -281,10 +282,10 @@ export class RedisLockService {
 
   /**
    * Returns which groups of calls in this process have waited for which others, and how long each group waited and held
-   * locks. Sends nothing. The first call starts the count, unless the module option `contention: { fromStart: true }`
-   * did.
+   * locks. Sends nothing to Redis. The first call starts the count, unless the module option `contention: { fromStart:
+   * true }` already has.
    *
-   * @throws InvalidLockOptionsError when an option is invalid
+   * @throws InvalidLockOptionsError if an option is invalid
    */
   contention(options?: ContentionOptions): Contention {
     return this.#parts.client.operators.contention(options);
@@ -292,8 +293,8 @@ export class RedisLockService {
 
   /**
    * Returns the orders in which calls of this process have nested locks, by the groups of their names: up to 1,000,
-   * each with the first call sites. Sends nothing. The event `lockOrder` and a log line report orders that form a
-   * cycle.
+   * each with the first call sites. Sends nothing to Redis. The event `lockOrder` and a log line report orders that
+   * form a cycle.
    */
   lockOrder(): LockOrderEdge[] {
     return this.#parts.client.lockOrder();
@@ -312,10 +313,10 @@ export class RedisLockService {
   }
 
   /**
-   * Returns a semaphore, which limits how many callers hold a permit at once across all instances. Sends nothing, so
-   * create one whenever you need it.
+   * Returns a semaphore, which limits how many callers hold a permit at once across all instances. Creating one sends
+   * nothing to Redis, so do it whenever you need one.
    *
-   * @throws InvalidLockOptionsError when an option or the name is invalid
+   * @throws InvalidLockOptionsError if an option or the name is invalid
    */
   semaphore(resource: string, options: SemaphoreOptions): Semaphore {
     return this.#parts.client.semaphore(resource, options);
@@ -325,7 +326,7 @@ export class RedisLockService {
    * Calls the observer with every lock event from now on.
    *
    * @returns a function that removes the observer
-   * @throws InvalidLockOptionsError when the observer is not a function
+   * @throws InvalidLockOptionsError if the observer is not a function
    */
   observe(observer: LockObserver): () => void {
     checkFunction('observer', observer);
@@ -336,7 +337,7 @@ export class RedisLockService {
    * Runs one tick of a job on one instance, for your own scheduler. The cron decorators use it.
    *
    * @returns the result of the work, or `undefined` if another instance has the tick
-   * @throws LockUnavailableError when the tick could not be claimed within `lock.waitMs`
+   * @throws LockUnavailableError if the tick could not be claimed within `lock.waitMs`
    */
   runSingleton<T>(options: SingletonRunOptions, work: SingletonWork<T>): Promise<T | undefined> {
     return this.#parts.singletonRuns.run(options, work);
@@ -346,15 +347,15 @@ export class RedisLockService {
    * Makes this instance a candidate for a leadership. One candidate at a time leads, until it resigns, dies or loses
    * its lease. A second call joins the same campaign, with its own callbacks.
    *
-   * The leader holds the lock `leader:<name>`, which no other call can take. So an ordinary lock may have the same name
-   * as a leadership.
+   * The leader holds the lock `leader:<name>`, which no other call can acquire. So an ordinary lock may have the same
+   * name as a leadership.
    *
    * ```ts
    * const mailer = locks.campaign('mailer', { onElected: (term) => poll(term.signal) });
    * ```
    *
-   * @param name of the leadership, at most 505 bytes
-   * @throws InvalidLockOptionsError when an option or the name is invalid, or `leaseMs` differs from the first call's
+   * @param name the name of the leadership, at most 505 bytes
+   * @throws InvalidLockOptionsError if an option or the name is invalid, or `leaseMs` differs from the first call's
    */
   campaign(name: string, options?: CampaignOptions): Leadership {
     return this.#parts.client.campaign(name, options);
@@ -365,12 +366,12 @@ export class RedisLockService {
     return this.#parts.client.leadership(name);
   }
 
-  /** Called by Nest. From now on the connections keep the process alive; before, only running calls do. */
+  /** Called by Nest. From now on, the connections keep the process alive; before, only running calls did. */
   onApplicationBootstrap(): void {
     this.#parts.onStarted?.();
   }
 
-  /** Called by Nest. From now on the service is down: it acquires no locks, and ends all waits. */
+  /** Called by Nest. From now on, the service acquires no locks, and it ends all waits. */
   onModuleDestroy(): void {
     this.#parts.client.beginShutdown();
   }

@@ -17,14 +17,14 @@ export interface HoldElsewhereOptions {
    */
   mode?: Exclude<LockMode, 'semaphore'>;
   /**
-   * The permits of a semaphore to take.
+   * The number of permits of a semaphore to hold.
    *
    * @allowed 1 to 1000000
    * @default 1
    */
   permits?: number;
   /**
-   * The total permits of the semaphore, as in the application.
+   * The total number of permits of the semaphore, as in the application.
    *
    * @allowed 1 to 1000000
    * @default `permits`
@@ -45,9 +45,9 @@ export interface HoldElsewhereOptions {
    */
   leaseMs?: number;
   /**
-   * The time to wait if the resource is held. With `clock: 'manual'`, `advance` moves that time.
+   * Time to wait if the resource is held. With `clock: 'manual'`, it only passes with `advance()`.
    *
-   * @allowed 0 ms and more, or `Infinity`
+   * @allowed 0 ms or more, or `Infinity`
    * @default 0
    */
   waitMs?: number;

@@ -12,7 +12,7 @@ import { TestKitError } from './fleet/test-kit-error.js';
 
 /**
  * The reason why a lease is lost. `takenOver`: Redis no longer has it, as after `forceRelease()`. `notRenewed`: no
- * renewal arrived in time. `expired`: a fixed lease has expired. `maxHold`: it was held for `maxHoldMs`.
+ * renewal was confirmed in time. `expired`: a fixed lease has expired. `maxHold`: it was held for `maxHoldMs`.
  */
 export type TestLossReason = Extract<LeaseLossReason, 'takenOver' | 'notRenewed' | 'expired' | 'maxHold'>;
 

@@ -22,25 +22,25 @@ export interface TestLocksOptions {
    * application. A fleet is discarded once its last application has closed.
    *
    * @allowed 1 to 100 characters
-   * @default a fleet of its own
+   * @default a separate fleet for each application
    */
   fleet?: string;
   /**
-   * The time of leases, waits, renewals and singleton jobs. `'manual'` only moves with `advance(ms)`. Fake timers of a
-   * test runner don't affect it.
+   * The clock of leases, waits, renewals and singleton jobs. A `'manual'` clock only moves with `advance(ms)`. Fake
+   * timers of a test runner don't affect it.
    *
    * @default 'real'
    */
   clock?: TestClock;
   /**
-   * With `clock: 'manual'`: the start time. The value of the first application in a fleet counts.
+   * With `clock: 'manual'`: the start time. In a fleet, the value of the first application applies.
    *
    * @allowed a `Date`, or milliseconds
    * @default 2026-01-01T00:00:00Z
    */
   startsAt?: Date | number;
   /**
-   * `true` fails a call with a `TestKitError` if it nests locks in an order that forms a cycle with an earlier one,
+   * `true` fails a call with a `TestKitError` if the order in which it nests locks forms a cycle with earlier orders,
    * even if the lock is free. Otherwise you only get the event `lockOrder` and a log line.
    *
    * @default false
@@ -103,11 +103,11 @@ export function withTestLocks<B extends TestingBuilder<B>>(builder: B, options: 
   return builder.overrideProvider(TEST_STORES).useValue(fleetStores(options));
 }
 
-/** The options of the lock module that only apply to a Redis. */
+/** The options of the lock module that only apply to Redis. */
 const OF_REDIS = ['connection', 'quorum', 'durability', 'restartQuarantineMs', 'persistence'] as const;
 type OfRedis = (typeof OF_REDIS)[number];
 
-/** The options of `RedisLockTestingModule.forRoot`: the lock module's, without the Redis options. */
+/** The options of `RedisLockTestingModule.forRoot`: the options of the lock module, without the Redis options. */
 export interface RedisLockTestingModuleOptions
   extends TestLocksOptions, Omit<OptionsWithConnection, OfRedis>, RedisLockModuleExtras {}
 

@@ -16,7 +16,7 @@ const known = new WeakMap<object, TestLocks>();
  *
  * @param app the application, or the `TestingModule`
  * @param name the `service` of the registration; without it, the default one
- * @throws TestKitError if the locks of the application are not on the testing kit
+ * @throws TestKitError if the application does not use the testing kit
  */
 export function testLocks(app: Pick<INestApplicationContext, 'get'>, name: string = DEFAULT_NAME): TestLocks {
   if (typeof (app as Partial<INestApplicationContext> | undefined)?.get !== 'function') throw notAnApp(app);

@@ -38,10 +38,10 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * Lets another application of the fleet hold a resource, until you call `release()` on the result. It renews its
-   * lease. With `'leader:mailer'`, another one is the leader; with `'cron:nightly'`, the job runs there.
+   * Lets another application of the fleet hold a resource until you call `release()` on the result. That application
+   * renews its lease. With `'leader:mailer'`, it is the leader; with `'cron:nightly'`, it runs the job.
    *
-   * @throws LockBusyError if the resource is held, and it does not wait
+   * @throws LockBusyError if the resource is not free within `waitMs`
    */
   holdElsewhere(resource: string, options: HoldElsewhereOptions = {}): Promise<HeldElsewhere> {
     return holdElsewhere(this.fleet, this.place.instance.service, resource, options);
@@ -61,12 +61,12 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * Fails the next command of the application that acquires, renews or releases a lock, or claims a tick. If no such
-   * command follows, {@link expectNothingHeld} fails.
+   * Fails the application's next command that acquires, renews or releases a lock, or claims a tick. If no such command
+   * follows, {@link expectNothingHeld} fails.
    *
    * @param failure an error, with whose message Redis rejects the command; or how far the command gets: `'notExecuted'`
-   * (it is sent again), `'unknown'` (it is executed, and its reply is lost) or `'refused'`
-   * @param resource only fails a command for this resource; for `'claim'`, for the job with this name
+   *   (it is sent again), `'unknown'` (it is executed, and its reply is lost) or `'refused'`
+   * @param resource only commands for this resource fail; for `'claim'`, only for the job with this name
    * @throws InvalidLockOptionsError if an argument is invalid
    */
   failNext(verb: FailingVerb, failure: TestFailure = 'refused', resource?: string): void {
@@ -75,7 +75,7 @@ export class TestLocks extends LockAssertions {
 
   /**
    * Makes Redis unreachable for the whole fleet. New calls fail with `LockUnavailableError` when their wait has ended.
-   * Leases are lost when they expire, unless you call {@link redisUp} before.
+   * Leases are lost when they expire, unless you call {@link redisUp} first.
    */
   redisDown(): void {
     this.fleet.setDown(true);
@@ -99,10 +99,10 @@ export class TestLocks extends LockAssertions {
   }
 
   /**
-   * Resolves when nothing of the fleet is in progress: no command, and no release in the background. Waits for a
-   * holder, or for time, do not count.
+   * Resolves when nothing of the fleet is in progress: no command, and no release in the background. Calls that wait
+   * for a holder, or for time to pass, do not count.
    *
-   * @throws TestKitError that names the pending commands, after 5 s
+   * @throws TestKitError if commands are still pending after 5 s; the message names them
    */
   idle(): Promise<void> {
     return this.fleet.idle();

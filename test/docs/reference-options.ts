@@ -298,10 +298,10 @@ function written(value: unknown): string {
   return typeof value === 'string' ? `'${value}'` : String(value);
 }
 
-/** `50 ms to 24 h`, `1 s to 366 days`, `0 ms and more`, `1 to 10`. Not lengths of texts. */
+/** `50 ms to 24 h`, `1 s to 366 days`, `0 ms or more`, `1 to 10`. Not lengths of texts. */
 function parseRange(allowed: string): [min: number, max: number] | undefined {
   const units: Record<string, number> = { ms: 1, s: 1000, h: 3_600_000, days: 86_400_000 };
-  const match = /^(\d+)(?: (ms|s|h))?(?: to (\d+)(?: (ms|s|h|days))?| and more)(?:, or `Infinity`)?$/.exec(allowed);
+  const match = /^(\d+)(?: (ms|s|h))?(?: to (\d+)(?: (ms|s|h|days))?| or more)(?:, or `Infinity`)?$/.exec(allowed);
   if (!match) return undefined;
   const [, min, minUnit = 'ms', max, maxUnit = 'ms'] = match;
   return [Number(min) * units[minUnit]!, max ? Number(max) * units[maxUnit]! : Number.MAX_SAFE_INTEGER];

@@ -11,7 +11,7 @@ import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
 /** Raised if a field changes its meaning, or is removed; not for a new field. */
 export const CONSOLE_SCHEMA = 1;
 
-/** The actions that an application may allow. Each is the last part of its address: `POST api/release`. */
+/** The actions that an application may allow. Each name is the last part of the action's path: `POST api/release`. */
 export const CONSOLE_ACTIONS = ['release', 'runJob', 'pauseJob', 'resumeJob'] as const;
 export type ConsoleAction = (typeof CONSOLE_ACTIONS)[number];
 

@@ -27,11 +27,11 @@ const MAX_REASON = 300;
 export interface ExploreRacesResult {
   /** The number of schedules that ran to completion. */
   readonly schedules: number;
-  /** The choices that were skipped, because they only lead to orders that are equivalent to others. */
+  /** The number of choices that were skipped, because they lead only to orders that are equivalent to others. */
   readonly pruned: number;
-  /** `true` if no order is left that could have another outcome. */
+  /** `true` if every order that could have a different outcome was tried. */
   readonly exhausted: boolean;
-  /** The race, with `throws: false`. Undefined if none was found. */
+  /** The race that was found, with `throws: false`; `undefined` if there was none. */
   readonly failure?: FoundRace;
 }
 

@@ -14,10 +14,10 @@ import {
 import type { FaultKind } from './locks/race-kit.js';
 import type { Choice } from './schedule/schedule.js';
 
-/** One of the processes, requests or jobs that run at the same time. */
+/** One of the processes, requests or jobs that run concurrently. */
 export type RaceActor<World> = (world: World) => unknown;
 
-/** The way an actor of a schedule ended. `killed` by a fault. */
+/** The outcome of one actor in one schedule. `killed`: a fault stopped it. */
 export interface ActorOutcome {
   readonly status: 'returned' | 'threw' | 'killed';
   readonly value?: unknown;
@@ -30,29 +30,30 @@ export type ActorOutcomes = Readonly<Record<string, ActorOutcome>>;
 /** Options of {@link exploreRaces}. */
 export interface ExploreRacesOptions<World> {
   /**
-   * Checks what must be true once all actors of a schedule have ended. Fails by throwing, or by returning `false` or a
-   * text that describes the problem.
+   * Checks what must be true once all actors of a schedule have ended. To report a failure, throw, or return `false` or
+   * a description of the problem.
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   * The number of schedules to run. `'all'` runs one of each set of equivalent orders. With a number, the first half
-   * tries orders systematically, and ends the search if that covers all of them; the second half tries random orders
-   * (see `seed`).
+   * The number of schedules to run. `'all'` runs one of each set of equivalent orders. With a number, the first half of
+   * the schedules tries orders systematically, and the search ends if that covers all of them. The second half tries
+   * random orders (see `seed`).
    *
-   * @allowed `'all'`, or 1 and more
+   * @allowed `'all'`, or 1 or more
    * @default 'all'
    */
   readonly schedules?: 'all' | number;
   /**
-   * A number seeds the random schedules. The text of a {@link RaceFoundError} replays that schedule.
+   * Pass a number to seed the random schedules, or the `seed` of a {@link RaceFoundError} to replay its schedule.
    *
-   * @allowed a whole number, or the text of a failure
+   * @allowed a whole number, or the `seed` of a `RaceFoundError`
    * @default 1
    */
   readonly seed?: number | string;
   /**
-   * The faults to inject, at every point of every actor in turn. `'kill'`: the actor stops, as if its process died.
-   * `'stall'`: it is paused until its leases have expired. `'lose'`: its locks are lost, and it is notified.
+   * The faults to inject, at every point of every actor in turn. `'kill'`: the actor stops, as if its process had died.
+   * `'stall'`: the actor is paused until its leases have expired. `'lose'`: the actor's locks are lost, and it is
+   * notified.
    *
    * @allowed a list of `'kill'`, `'stall'`, `'lose'`
    * @default none
@@ -61,21 +62,22 @@ export interface ExploreRacesOptions<World> {
   /**
    * The maximum number of faults per schedule.
    *
-   * @allowed 1 and more
+   * @allowed 1 or more
    * @default 1
    */
   readonly maxFaults?: number;
   /**
-   * The objects that code between unnamed points may touch: the code before an actor's first point, and after a lock
-   * call. `'anything'` tries such code in every order. `'named'` promises that actors only share locks, `raced` objects
-   * and what a `racePoint` names, which leaves far fewer orders. If the promise is wrong, races are missed.
+   * The objects that actors share. With `'anything'`, code that names no object (before an actor's first point, and
+   * after a lock call) may touch any of them, so it is tried in every order. With `'named'`, you promise that actors
+   * share only locks, `raced` objects and the objects that a `racePoint` names. That leaves far fewer orders, but
+   * misses races if the promise is wrong.
    *
    * @default 'anything'
    */
   readonly shares?: 'anything' | 'named';
   /**
-   * Returns true if an actor may end with this error. The invariant gets it as an outcome; every other error counts as
-   * a race.
+   * Returns true if an actor may end with this error. The invariant then gets the error in `outcomes`. Every other
+   * error counts as a race.
    *
    * @default a `LockBusyError` with the code `LOCK_BUSY`, and every error of this package once a fault has happened
    */
@@ -83,27 +85,27 @@ export interface ExploreRacesOptions<World> {
   /**
    * The maximum number of schedules with `schedules: 'all'`.
    *
-   * @allowed 1 and more
+   * @allowed 1 or more
    * @default 20000
    */
   readonly maxSchedules?: number;
   /**
    * The maximum number of steps in a schedule. A longer one counts as a race, because it may never end.
    *
-   * @allowed 1 and more
+   * @allowed 1 or more
    * @default 500
    */
   readonly maxSteps?: number;
   /**
-   * The time to wait for code outside the tool's control, such as a file or your own timer. If no actor moves for this
-   * long, the schedule is stuck.
+   * Time to wait for operations outside the tool's control, such as reading a file or your own timer. If no actor makes
+   * progress for this long, the schedule counts as stuck.
    *
-   * @allowed 1 ms and more
+   * @allowed 1 ms or more
    * @default 1000
    */
   readonly patienceMs?: number;
   /**
-   * `true` throws a race as a {@link RaceFoundError}. Otherwise it is the `failure` of the result.
+   * `true` throws a {@link RaceFoundError} if a race is found. `false` returns the race as `failure` of the result.
    *
    * @default true
    */

@@ -8,18 +8,18 @@ import { formatLines } from './schedule/story.js';
 
 /**
  * Looks for a race: runs the actors repeatedly, each time in a different order, and checks the invariant after each
- * run. Only one actor runs at a time, from one point to its next. Points are the calls of {@link racePoint} and of
- * {@link raced} objects, and the commands and messages of the lock services of its {@link RaceKit}. Other awaits run in
+ * run. Only one actor runs at a time, from one point to the next. Points are calls of {@link racePoint}, calls of
+ * {@link raced} objects, and the commands and messages of the {@link RaceKit}'s lock services. Other awaits run in
  * their usual order.
  *
- * @param setup returns the state that the actors share. Called before each schedule, and must start from a clean state.
- * Its argument has the locks of the schedule
+ * @param setup returns the state that the actors share. It is called before each schedule and must start from a clean
+ *   state. Its argument provides the locks of the schedule
  * @param actors the functions that run at the same time. Actors of a list are called A, B, C; those in an object by
  *   their keys
  * @throws RaceFoundError with the shortest failing schedule that it finds
- * @throws RaceToolError when there are more schedules than `maxSchedules`, and when the same order does not lead to the
- *   same steps
- * @throws InvalidLockOptionsError when an argument is invalid
+ * @throws RaceToolError if there are more schedules than `maxSchedules`, or if the same order does not always lead to
+ *   the same steps
+ * @throws InvalidLockOptionsError if an argument is invalid
  */
 export async function exploreRaces<World>(
   setup: (kit: RaceKit) => World | Promise<World>,

@@ -16,15 +16,15 @@ import { brief } from './schedule/story.js';
 /** Options of {@link racePoint}. */
 export interface RacePointOptions {
   /**
-   * The only shared object that the actor touches between this point and its next one. Orders that only differ in steps
-   * on other objects then run once.
+   * The only shared object that the actor touches between this point and its next one. Orders that differ only in steps
+   * on other objects are then equivalent, and only one of them runs.
    *
    * @allowed text that is not empty
    * @default any object, so the step is tried in every order
    */
   readonly object?: string;
   /**
-   * `true` if that code may change the object. Two steps that only read it can be swapped.
+   * `true` if the code may change the object. The order of two steps that only read it makes no difference.
    *
    * @default true
    */
@@ -37,11 +37,11 @@ export const RACE_POINT_OPTIONS = new OptionTable({
 } satisfies OptionsOf<RacePointOptions>);
 
 /**
- * Marks a place in the code of an actor where another actor may run first. {@link exploreRaces} tries the orders of the
- * steps between such points. Outside of an exploration, it resolves at once.
+ * Marks a place in the code of an actor where another actor may run first. {@link exploreRaces} tries the steps between
+ * such points in different orders. Outside of an exploration, the promise resolves at once.
  *
- * @param name describes the code after it in the steps of a reported race: `'read the stock'`
- * @throws InvalidLockOptionsError when an option is invalid, and a race is explored
+ * @param name describes the code that follows, in the steps of a reported race: `'read the stock'`
+ * @throws InvalidLockOptionsError if an option is invalid; only during an exploration
  */
 export async function racePoint(name: string, options?: RacePointOptions): Promise<void> {
   const context = currentActor();
@@ -65,15 +65,15 @@ export interface RacedOptions<T> {
    */
   readonly name?: string;
   /**
-   * The methods that change nothing. Two of them can be swapped.
+   * The methods that change nothing. The order of two calls of such methods makes no difference.
    *
    * @allowed names of methods
    * @default none
    */
   readonly reads?: readonly (keyof T & string)[];
   /**
-   * Returns the part that a call touches, such as one row: calls for other parts can be swapped. `undefined` means that
-   * the call may touch anything, so the order always matters.
+   * Returns the part of the object that a call touches, such as one row. The order of calls for different parts makes
+   * no difference. If it returns `undefined`, the call may touch anything, so its order always matters.
    *
    * @default the whole object, as one part
    */
@@ -87,14 +87,14 @@ export const RACED_OPTIONS = new OptionTable({
 } satisfies OptionsOf<RacedOptions<object>>);
 
 /**
- * Wraps a dependency, such as a repository, so that each call of a method is a point of {@link exploreRaces}: another
- * actor may run first. A reported race shows the arguments and the result. Outside of an exploration, a call passes
- * through unchanged, and so do properties that are not functions.
+ * Wraps a dependency, such as a repository, so that each method call is a point of {@link exploreRaces}, where another
+ * actor may run first. A reported race shows the arguments and the result. Outside of an exploration, calls pass
+ * through unchanged. Properties that are not functions always do.
  *
  * You promise that the code after a call, up to the actor's next point, touches nothing else that other actors see. If
  * it does, for example a cache in a field, return `undefined` from `object`.
  *
- * @throws InvalidLockOptionsError when the target is not an object, or an option is invalid
+ * @throws InvalidLockOptionsError if the target is not an object, or an option is invalid
  */
 export function raced<T extends object>(target: T, options: RacedOptions<T> = {}): T {
   check(target, options);

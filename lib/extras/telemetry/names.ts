@@ -49,19 +49,21 @@ export enum LockAttribute {
   ErrorType = 'error.type',
 }
 
+/** The kind of a metric, as in OpenTelemetry. */
 export type LockMetricKind = 'histogram' | 'counter' | 'upDownCounter' | 'gauge';
 
+/** One entry of {@link LOCK_METRICS}. */
 export interface LockMetricDefinition {
   readonly kind: LockMetricKind;
-  /** In the notation of UCUM: `s` for seconds, `{lease}` for a count. */
+  /** The unit in UCUM notation: `s` for seconds, `{lease}` for a count. */
   readonly unit: string;
   readonly description: string;
   readonly attributes: readonly LockAttribute[];
-  /** The values of an attribute that has a fixed set. */
+  /** The possible values of each attribute that has a fixed set of them. */
   readonly values?: Readonly<Partial<Record<LockAttribute, readonly string[]>>>;
 }
 
-/** The upper limits of the buckets of a histogram, in seconds. `contention()` uses the same. */
+/** The upper bounds of the histogram buckets, in seconds. `contention()` uses the same bounds. */
 export const LOCK_METRIC_BUCKETS: readonly number[] = DURATION_BUCKETS_MS.map((ms) => ms / 1_000);
 
 const { Service, Mode, Group, HolderGroup, Job, Leadership, Outcome, Reason, ErrorType } = LockAttribute;
@@ -79,7 +81,7 @@ const OUTCOMES: readonly AcquireOutcome[] = [
 ];
 const LOSSES: readonly LeaseLossReason[] = ['expired', 'takenOver', 'notRenewed', 'maxHold', 'shutdown'];
 
-/** Converts the name of a metric like OpenTelemetry's Prometheus exporter. */
+/** Returns the name of a metric in Prometheus, as OpenTelemetry's Prometheus exporter converts it. */
 export function prometheusNameOf(metric: LockMetric): string {
   const name = metric.replaceAll('.', '_');
   return LOCK_METRICS[metric].kind === 'counter' ? `${name}_total` : name;

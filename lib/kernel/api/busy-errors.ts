@@ -63,11 +63,12 @@ export class LockBusyError extends LockError {
 
 /** The locks that a call itself held while it waited. */
 export interface HeldMeanwhile {
-  /** The resources, the innermost first. */
+  /** The resources, the innermost lock first. */
   readonly resources: readonly string[];
   /**
-   * The calls that waited for each other: this one first, then the one that it waited for. Only set if the holder is
-   * known to wait for one of these resources, directly or behind others, so that none could ever continue.
+   * The calls that waited for each other: first this call, then the one it waited for, and so on. Only set if the
+   * holder is known to wait for one of these resources, directly or behind others, so that none of the calls could ever
+   * continue.
    */
   readonly deadlock?: readonly DeadlockedCall[];
 }
@@ -76,12 +77,16 @@ export interface HeldMeanwhile {
 export interface DeadlockedCall {
   readonly instanceId: string;
   readonly isThisProcess: boolean;
-  /** As events and metrics have it. */
+  /** The group of the call, as in events and metrics. */
   readonly group: string;
-  /** The resource that it holds and the previous call wants. The last call comes before the first. */
+  /**
+   * The resource that this call holds and the previous call in the list wants. The last call wants what the first one
+   * holds.
+   */
   readonly holds: string;
+  /** The resource that this call waits for. */
   readonly wants: string;
-  /** The line of the application that wants it, if that was recorded. */
+  /** The call site in the application, if it was recorded. */
   readonly callSite?: string;
 }
 
@@ -140,11 +145,13 @@ export interface WaitFacts extends BusyFacts {
  * @see docs/guide/waiting.md#what-ended-the-wait
  */
 export class LockTimeoutError extends LockBusyError {
+  /** The time that the call waited, in milliseconds. */
   readonly waitedMs: number;
   override readonly code = 'LOCK_TIMEOUT';
   /**
    * The last known place of this call in the queue: 1 is next. Each process has one place for all its calls, and dead
-   * processes may count. `undefined` if the call waited behind another call in its process, polled, or got no answer.
+   * processes may be counted. `undefined` if the call waited behind another call in its process, polled, or got no
+   * answer.
    */
   declare place?: number;
   /**
@@ -201,17 +208,17 @@ interface LimitFacts extends BusyFacts {
 }
 
 /**
- * As many calls or processes as `maxWaiters` allows are already waiting for the resource, or more calls than
- * `maxAhead` wait before this one.
+ * As many calls or processes as `maxWaiters` allows already wait for the resource, or more than `maxAhead` calls are
+ * ahead of this one.
  *
  * @remedy Hold the lock for less time, accept less work, or raise `maxWaiters` or `maxAhead`.
  */
 export class LockQueueFullError extends LockBusyError {
   override readonly code = 'LOCK_QUEUE_FULL';
   readonly maxWaiters: number;
-  /** Only set if this limit rejected the call. */
+  /** The limit `maxAhead`, if it rejected the call. */
   declare readonly maxAhead?: number;
-  /** The queue that is full: the one of this process, or the one in Redis. */
+  /** The queue that is full: in this process, or in Redis. */
   readonly where: 'process' | 'redis';
 
   /** @internal */

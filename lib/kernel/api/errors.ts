@@ -20,7 +20,7 @@ export function quoteResource(resource: string | readonly string[]): string {
 export abstract class LockError extends Error {
   /** A stable identifier, such as `LOCK_BUSY`. */
   abstract readonly code: string;
-  /** The group of locks in events and metrics, such as `Class.method`, for a call or a lease that failed. */
+  /** The group of the failed call or lease in events and metrics, such as `Class.method`. */
   declare group?: string;
 
   /** @internal */
@@ -36,8 +36,8 @@ export abstract class LockError extends Error {
 }
 
 /**
- * The caller's `signal` ended the wait, with its reason as `cause`; or a newer call with `onBusy: 'cancelHolder'` has
- * cancelled this `cancellable` call. A holder that is asked to stop gets this error from its signal.
+ * The caller's `signal` ended the wait (its reason is the `cause`), or a newer call with `onBusy: 'cancelHolder'` has
+ * cancelled this `cancellable` call. If a holder is asked to stop, its signal aborts with this error.
  *
  * @remedy Nothing: the caller asked for it, or the newer call does the work.
  */
@@ -78,7 +78,7 @@ export class LockAbortedError extends LockError {
 }
 
 /**
- * Two callers use one resource as different things: a lock and a semaphore, or different numbers of permits. Nothing
+ * Two callers use one resource differently: as a lock and as a semaphore, or with different numbers of permits. Nothing
  * was changed, and waiting doesn't help.
  *
  * @remedy Use the same options everywhere, use another name, or `resize` the semaphore.
@@ -106,6 +106,7 @@ export class LockUnavailableError extends LockError {
     resource: string,
     /** The operation that failed, such as `acquire`. */
     readonly operation: string,
+    /** The outcome of the last attempt. */
     readonly lastAttempt: AttemptOutcome,
     cause: unknown,
     unavailableMs?: number,
@@ -117,7 +118,7 @@ export class LockUnavailableError extends LockError {
   }
 }
 
-/** The application is shutting down and takes no new locks. @remedy Nothing: another instance does the work. */
+/** The application is shutting down and acquires no new locks. @remedy Nothing: another instance does the work. */
 export class LockShutdownError extends LockError {
   override readonly code = 'LOCK_SHUTDOWN';
 

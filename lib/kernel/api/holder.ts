@@ -10,10 +10,10 @@ export interface Holder {
   readonly isThisProcess: boolean;
   readonly mode: LockMode;
   /**
-   * The token of its lease. While leases are passed on in memory, the current one may be larger by up to 31.
+   * The fencing token of its lease. If leases are passed on in memory, the current token may be larger, by up to 31.
    */
   readonly fencingToken: number;
-  /** Milliseconds left on its lease unless it is renewed, by Redis's clock. */
+  /** Milliseconds until its lease ends unless it is renewed, by Redis's clock. */
   readonly ttlMs: number;
   /**
    * The length of its lease in milliseconds, so the lease was last renewed `leaseMs - ttlMs` ago. The first lease after
@@ -22,7 +22,7 @@ export interface Holder {
   readonly leaseMs: number;
   /** Milliseconds since Redis granted it to that process. */
   readonly heldMs: number;
-  /** The number of times that a reentrant holder or a writer has entered; otherwise 1. */
+  /** The number of times that a reentrant holder or a writer has entered the lock; otherwise 1. */
   readonly depth: number;
   /** The number of permits of a semaphore that it holds; `undefined` in other modes. */
   readonly permits?: number;
@@ -38,7 +38,7 @@ export interface Holder {
 export interface Holders {
   /** At most eight of them. */
   readonly holders: readonly Holder[];
-  /** Their number; 0 if unknown. */
+  /** The number of holders; 0 if unknown. */
   readonly holderCount: number;
 }
 

@@ -98,7 +98,9 @@ export class LeaseLostError extends LockError {
   /** @internal */
   constructor(
     resource: string,
+    /** The reason why the lease ended. */
     readonly reason: LeaseLossReason,
+    /** The fencing token of the lease that ended. */
     readonly fencingToken: number,
     explained = LOSS_EXPLAINED[reason],
   ) {
@@ -248,6 +250,7 @@ export class NotLeaderError extends LockError {
   constructor(
     /** The name of the leadership. Its lock, the `resource` of this error, is `leader:<name>`. */
     readonly leadership: string,
+    /** The reason why this instance does not lead. */
     readonly reason: NotLeaderReason,
   ) {
     super(`This instance does not lead ${quote(leadership)}: ${REASON_EXPLAINED[reason]}.`, LEADER_PREFIX + leadership);

@@ -10,12 +10,12 @@ import { checkWork } from './work.js';
  * ```
  */
 export interface Lease extends AsyncDisposable {
-  /** The name that was locked; several are joined by commas. */
+  /** The name of the locked resource; several names are joined by commas. */
   readonly resource: string;
-  /** The names that are held, sorted. */
+  /** The names of the held resources, sorted. */
   readonly resources: readonly string[];
   readonly mode: LockMode;
-  /** The number of permits of a semaphore that it has; `undefined` in other modes. */
+  /** The number of semaphore permits that the lease has; `undefined` in other modes. */
   readonly permits: number | undefined;
   /**
    * A number larger than the token of every earlier lease that this one excludes. Concurrent readers and permit holders
@@ -30,15 +30,15 @@ export interface Lease extends AsyncDisposable {
   /**
    * The token of one of several resources. Send it with a write that changes only that resource: the check is stricter.
    *
-   * @throws InvalidLockOptionsError when this lease does not hold the resource
+   * @throws InvalidLockOptionsError if this lease does not hold the resource
    */
   fencingTokenOf(resource: string): number;
   /**
-   * Aborts with a `LeaseLostError`, no later than another holder could get the resource. Does not abort if you end the
-   * lease yourself with `release()`.
+   * Aborts with a `LeaseLostError` if the lease is lost, no later than another holder could get the resource. Does not
+   * abort if you end the lease yourself with `release()`.
    */
   readonly signal: AbortSignal;
-  /** Returns true if the lease is valid now, by this process's own monotonic clock; no round trip. */
+  /** Returns true if the lease is valid now, by the monotonic clock of this process. Needs no round trip. */
   isHeld(): boolean;
   /** Milliseconds until the lease ends unless it is renewed; 0 if it is not held. */
   remainingMs(): number;
@@ -47,14 +47,14 @@ export interface Lease extends AsyncDisposable {
   /**
    * Asks Redis whether this lease still holds the resource. If not, the lease ends.
    *
-   * @throws LockUnavailableError when Redis does not answer
+   * @throws LockUnavailableError if Redis does not answer
    */
   verify(): Promise<boolean>;
   /**
-   * Renews the lease from now. The watchdog uses this length from now on. If other readers of this process share the
-   * lease in Redis, it does not get shorter.
+   * Renews the lease, counted from now. The watchdog keeps using this length. If other readers of this process share
+   * the lease in Redis, it does not get shorter.
    *
-   * @param leaseMs 50 ms to 24 h; by default the lease's own
+   * @param leaseMs the new length, 50 ms to 24 h; by default, the length it has
    * @throws LeaseLostError if the lease is no longer held
    * @throws LockUnavailableError if Redis does not answer; the lease then keeps its old end
    */
@@ -64,37 +64,41 @@ export interface Lease extends AsyncDisposable {
    * lease keeps its token. From this call on, treat it as a read lock, even if the call fails. Does nothing for a
    * reader.
    *
-   * @throws InvalidLockOptionsError when its mode is neither `write` nor `read`
+   * @throws InvalidLockOptionsError if its mode is neither `write` nor `read`
    * @throws LockReentryError if this context has entered the write lock more than once
    * @throws LeaseLostError if the lease is no longer held
-   * @throws LockUnavailableError if Redis does not answer, or rejects the command: it is retried, and other readers
-   * wait until it succeeds
+   * @throws LockUnavailableError if Redis does not answer, or rejects the command. The downgrade is then retried, and
+   *   other readers wait until it succeeds
    */
   downgrade(): Promise<void>;
   /**
-   * Releases some of several permits of a semaphore, and keeps the rest under this lease. Waiting calls that now fit
-   * are granted at once.
+   * Releases some of the semaphore permits that this lease has, and keeps the rest. Waiting calls that now fit are
+   * granted at once.
    *
    * @param count 1 to one less than the lease has; `release()` releases all of them
-   * @throws InvalidLockOptionsError for another count, before `minHoldMs` has passed, and when its mode is not `semaphore`
+   * @throws InvalidLockOptionsError for another count, before `minHoldMs` has passed, or if the lease's mode is not
+   *   `semaphore`
    * @throws LeaseLostError if the lease is no longer held
    * @throws LockUnavailableError if Redis does not answer, or rejects the command: stop using the permits, because they
-   * are released as soon as Redis accepts it. You can safely repeat the call: no permit is released twice
+   *   are released as soon as Redis accepts it. You can safely repeat the call: no permit is released twice
    */
   releasePermits(count: number): Promise<void>;
   /**
    * Releases the resource. A second call does nothing, and releasing a lost lease is not an error.
    *
    * @throws LockUnavailableError if Redis did not confirm it. The lease has ended anyway, and the release is retried in
-   * the background until the lock has expired.
-   * @throws LockReentryError when an async context that does not hold a reentrant lease releases it
+   *   the background until the lock has expired.
+   * @throws LockReentryError if the lease is reentrant, and another async context holds it
    */
   release(): Promise<void>;
   /** Releases for `await using`. Never throws: errors are reported to the observers. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Work done under a lease. It must not return an Observable, a stream or a generator, which would run after the lock. */
+/**
+ * Work done under a lease. It must not return an Observable, a stream or a generator, because their code would run
+ * after the release.
+ */
 export type LockedWork<T> = (lease: Lease) => T | Promise<T>;
 
 /** Takes apart the arguments `(options?, work)` of a call. */

@@ -40,7 +40,7 @@ export interface PlaceInLine {
   readonly holder: Holder | undefined;
 }
 
-/** The consequence of a lease that is lost while work runs under it. */
+/** The consequence if a lease is lost while work runs under it. */
 export type OnLost = 'throw' | 'ignore';
 
 /** The options of one call to acquire. An omitted option takes the module's default. */
@@ -66,15 +66,15 @@ export interface LockOptions {
    * Time to wait for a busy resource. 0 fails at once with `LockBusyError`. Keep it longer than `leaseMs`, so that a
    * call outlives a dead holder. `tryAcquire` and `tryUsing` default to 0, whatever the module sets.
    *
-   * @allowed 0 ms and more, or `Infinity`
+   * @allowed 0 ms or more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
    * Time to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before failing with
-   * `LockUnavailableError`. Counts from the disconnection.
+   * `LockUnavailableError`. Counted from the disconnection.
    *
-   * @allowed 0 ms and more, or `Infinity`
+   * @allowed 0 ms or more, or `Infinity`
    * @default 2000
    * @see docs/guide/waiting.md#redis-is-down-what-do-my-requests-do
    */
@@ -89,13 +89,13 @@ export interface LockOptions {
   /**
    * The watchdog stops renewing after this time, and the lease is lost.
    *
-   * @allowed 50 ms and more
+   * @allowed 50 ms or more
    * @default no limit
    */
   maxHoldMs?: number;
   /**
-   * Keeps the resource held for at least this long after the grant, by Redis's clock, even if you release earlier. If
-   * the lease is lost, this ends too. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
+   * Keeps the resource held for at least this long after the grant, by Redis's clock, even if you release earlier. The
+   * minimum ends early if the lease is lost. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0
@@ -111,8 +111,8 @@ export interface LockOptions {
    */
   attemptTimeoutMs?: number;
   /**
-   * `true` gives waiting processes strict turns, one lease each, in order of arrival. By default a lease may stay
-   * inside this process up to 31 times in a row, for 10 ms.
+   * `true` gives waiting processes strict turns, one lease each, in order of arrival. By default, a process may pass
+   * the lock on among its own calls up to 31 times in a row, for at most 10 ms.
    *
    * @default false
    * @see docs/guide/waiting.md
@@ -122,16 +122,16 @@ export interface LockOptions {
    * The maximum number of calls in this process, and of processes in Redis, that may wait for one resource. The next
    * call fails with `LockQueueFullError`.
    *
-   * @allowed 1 and more
+   * @allowed 1 or more
    * @default 10000
    */
   maxWaiters?: number;
   /**
    * The maximum number of waiting calls ahead of this one when it joins the queue; each other process counts as one.
-   * With more, it fails at once with `LockQueueFullError`. With 0, it only waits if it would be next. Has no effect if
-   * the resource is free. Needs the queue (no `retry`).
+   * With more calls ahead, it fails at once with `LockQueueFullError`. With 0, it only waits if it would be next. Has
+   * no effect if the resource is free. Needs the queue (no `retry`).
    *
-   * @allowed 0 and more
+   * @allowed 0 or more
    * @default no limit
    * @see docs/guide/waiting.md#when-the-queue-is-full
    */
@@ -156,8 +156,8 @@ export interface LockOptions {
   backgroundRelease?: boolean;
   /**
    * Decides what `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`:
-   * reject with `LeaseLostError` once it has settled, with the result if the work finished; errors of the work take
-   * precedence. `'ignore'`: resolve to the result. `lease.signal` aborts in both cases.
+   * once the work has settled, they reject with a `LeaseLostError` that contains the result, if there is one; an error
+   * of the work takes precedence. `'ignore'`: they resolve to the result. `lease.signal` aborts in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
@@ -191,13 +191,14 @@ export interface LockOptions {
    */
   retry?: RetryStrategy;
   /**
-   * Ends the wait with `LockAbortedError` when it aborts. A granted lease is not affected.
+   * When it aborts, the wait ends with a `LockAbortedError`. A granted lease is not affected.
    *
    * @default none
    */
   signal?: AbortSignal;
   /**
-   * The name of this kind of lock in events and metrics: static, never an id. Decorators use `Class.method`.
+   * The name of this kind of lock in events and metrics. It must be static, and never contain an id. Decorators use
+   * `Class.method`.
    *
    * @allowed 1 to 100 letters, digits, spaces and `_ $ . - / # : ( )`
    * @default what the module option `group` returns
@@ -214,10 +215,11 @@ export interface LockOptions {
    */
   label?: LockLabel;
   /**
-   * Reports a lease that is held for longer, once, by the event `heldLong` and a warning. The default applies to
-   * `using` and decorators. A run of a job is reported if it blocks later ticks for this long. `Infinity` disables it.
+   * Reports a lease once it has been held for longer than this, with the event `heldLong` and a warning. The default
+   * applies to `using` and decorators. The run of a job is reported once it has blocked later ticks for this long.
+   * `Infinity` disables it.
    *
-   * @allowed 1 ms and more, or `Infinity`
+   * @allowed 1 ms or more, or `Infinity`
    * @default 60000
    * @see docs/operations/logs.md#a-lease-is-held-for-a-long-time
    */
@@ -268,7 +270,7 @@ export interface LockDefaults extends Required<
     | 'warnAfterMs'
   >
 > {
-  /** A store that has lost its locks grants none for this long, so no lease may be longer. @default no limit */
+  /** A store that may have lost its locks grants none for this long, so no lease may be longer. @default no limit */
   readonly restartQuarantineMs?: number | undefined;
 }
 

@@ -160,7 +160,7 @@ export function assertSupported(what: string, name: string, why: string | undefi
   throw new InvalidLockOptionsError(`The ${what} ${describeValue(name)} cannot be used: ${why}.`, 'quorum');
 }
 
-/** The values allowed in a {@link key}: each has one clear text. */
+/** The values allowed in a {@link key}: each of them has one unambiguous text. */
 export type KeyValue = string | number | bigint | boolean;
 
 /**
@@ -172,8 +172,8 @@ export type KeyValue = string | number | bigint | boolean;
  * await locks.using(key`order:${order.id}`, work);
  * ```
  *
- * @throws InvalidResourceError for values that a client can cause: undefined, null, an empty string, NaN, infinity or
- * an object
+ * @throws InvalidResourceError for values that a client's request can cause: `undefined`, `null`, an empty string,
+ *   `NaN`, `Infinity` or an object
  * @throws InvalidLockOptionsError for a symbol or a function
  */
 export function key(texts: TemplateStringsArray, ...values: readonly KeyValue[]): string {

@@ -10,7 +10,7 @@ import {
   wrongValue,
 } from './validation.js';
 
-/** The facts for a {@link RetryStrategy} that chooses the next pause. */
+/** The facts from which a {@link RetryStrategy} chooses the next pause. */
 export interface RetryState {
   /** The number of attempts so far; 1 after the first. */
   readonly attempt: number;
@@ -20,7 +20,7 @@ export interface RetryState {
   readonly lastAttempt: AttemptOutcome;
   /** Milliseconds until the holder's lease ends unless it is renewed; 0 if Redis did not report it. */
   readonly holderTtlMs: number;
-  /** A random number from 0 up to 1, for jitter. */
+  /** Returns a random number from 0 up to 1, for jitter. */
   random(): number;
 }
 
@@ -51,7 +51,7 @@ export const BACKOFF_OPTIONS = new OptionTable({
 /**
  * Retries every `intervalMs`.
  *
- * @throws InvalidLockOptionsError when an option is out of range
+ * @throws InvalidLockOptionsError if an option is out of range
  */
 export function fixedInterval(options: {
   /** The pause between attempts. @allowed 1 ms to 24 h */
@@ -59,7 +59,7 @@ export function fixedInterval(options: {
   /**
    * The maximum number of attempts before failing with `LockBusyError`.
    *
-   * @allowed 1 and more
+   * @allowed 1 or more
    * @default Infinity
    */
   maxAttempts?: number;
@@ -74,7 +74,7 @@ export function fixedInterval(options: {
  * that, at least 1 ms, so that callers do not retry in lockstep.
  *
  * @see https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
- * @throws InvalidLockOptionsError when an option is out of range
+ * @throws InvalidLockOptionsError if an option is out of range
  */
 export function exponentialBackoff(
   options: {
@@ -108,7 +108,7 @@ export function exponentialBackoff(
     /**
      * The maximum number of attempts before failing with `LockBusyError`.
      *
-     * @allowed 1 and more
+     * @allowed 1 or more
      * @default Infinity
      */
     maxAttempts?: number;

@@ -1,17 +1,17 @@
 /**
- * Gives a lock service the database transaction of the running async context: the module option `transactions`.
- * `typeormTransactional` and `TransactionScope` implement it.
+ * Gives a lock service the database transaction of the running async context, for the module option `transactions`.
+ * `typeormTransactional` and `TransactionScope` provide it.
  */
 export interface TransactionHooks {
   /**
-   * The open transaction of the running async context. Every call in one transaction returns the same object.
+   * Returns the open transaction of the running async context. All calls within one transaction return the same object.
    *
    * @returns `undefined` outside of a transaction, and after it has ended
    */
   current(): object | undefined;
   /**
-   * Calls back once, when that transaction has ended: after the commit or the rollback, also if one of them failed.
-   * It is called in the async context of the transaction.
+   * Calls the callback once the transaction has ended: after the commit or the rollback, even if that failed. The lock
+   * service calls this method in the async context of the transaction.
    */
   runOnEnd(transaction: object, callback: () => Promise<void>): void;
 }

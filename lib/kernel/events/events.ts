@@ -67,14 +67,15 @@ export interface LockOrderEdge {
 export type LockEvent =
   /**
    * A lease begins. `hasWaited`: the call emitted `waiting` first. `handedOn`: passed on in memory by another call of
-   * this process. Exactly one of these ends it: `released`, `lost`, `leaseAbandoned`, or `releaseFailed` with `isEnd`.
+   * this process. Exactly one of these events ends the lease: `released`, `lost`, `leaseAbandoned`, or `releaseFailed`
+   * with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
-   * A call starts waiting: for a holder, its turn, or Redis. It ends with `acquired` or `notAcquired` with `hasWaited`.
-   * Candidates of a leadership don't emit it. `holders` has up to 8 of the `holderCount` holders (0 if unknown).
-   * `place`: the place of this process in the queue, from 1, counting dead processes; only set for the first waiting
-   * call of the process.
+   * A call starts waiting for a holder, its turn, or Redis. The wait ends with an `acquired` or `notAcquired` event
+   * that has `hasWaited`. Candidates for a leadership don't emit it. `holders` has up to 8 of the `holderCount` holders
+   * (0 if unknown). `place`: the place of this process in the queue, from 1, counting dead processes; only set for the
+   * first waiting call of the process.
    */
   | ({ type: 'waiting' } & OfLock & Holders & { place?: number })
   /** A call has been waiting for 5 s, and still is. Emitted once per call. */
@@ -101,14 +102,14 @@ export type LockEvent =
   /** A lease has been held for longer than `warnAfterMs`, and still is. Emitted once per lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * The event loop was blocked for at least `blockedMs`, more than a quarter of this lease. Every block longer than a
-   * third of a lease and 70 ms is reported. `leftMs`: the time left on the lease. If several leases are affected, the
-   * event is about the one that ends first.
+   * The event loop was blocked for at least `blockedMs`, more than a quarter of this lease. A block that lasts for more
+   * than a third of a lease, and more than 70 ms, is always reported. `leftMs`: the time left on the lease. If several
+   * leases are affected, the event is about the one that ends first.
    */
   | ({ type: 'eventLoopBlocked' } & OfLease & { blockedMs: number; leaseMs: number; leftMs: number })
   /**
-   * Calls of this process nest locks in orders that form a cycle, so they can deadlock. `edges` has the orders, the
-   * newest last. Emitted once per order that closes a cycle.
+   * Calls of this process nest locks in orders that form a cycle, so that they can deadlock. `edges` has the orders,
+   * the newest last. Emitted once per order that closes a cycle.
    */
   | ({ type: 'lockOrder' } & OfService & { edges: readonly LockOrderEdge[] })
   /**
@@ -130,9 +131,9 @@ export type LockEvent =
   /** A renewal was confirmed after `failures` failed in a row, over `failedForMs`. */
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
-   * A singleton job starts on this instance. `rerun`: another instance started the run and didn't finish it. `attempt`:
-   * 2 for the first rerun. `manual`: requested by a person or program. `catchUp`: the one run for all missed ticks.
-   * `delayMs`: how late it starts, by this process's clock; undefined if the tick isn't a time.
+   * A run of a singleton job starts on this instance. `rerun`: another instance started the run and didn't finish it.
+   * `attempt`: 2 for the first rerun. `manual`: requested by a person or program. `catchUp`: the one run for all missed
+   * ticks. `delayMs`: how late it starts, by this process's clock; undefined if the tick isn't a time.
    */
   | ({ type: 'tickStarted' } & OfTick & {
         rerun: boolean;
@@ -142,8 +143,8 @@ export type LockEvent =
         delayMs?: number;
       })
   /**
-   * A singleton job has ended on this instance. `ok`: it returned. `error`: it threw. `lost`: it lost its lease before
-   * the end, so another instance may have started the run.
+   * A run of a singleton job has ended on this instance. `ok`: the job returned. `error`: the job threw. `lost`: the
+   * run lost its lease before it ended, so another instance may have started it again.
    */
   | ({ type: 'tickFinished' } & OfTick & {
         rerun: boolean;
@@ -166,11 +167,11 @@ export type LockEvent =
       })
   /**
    * A tick of a singleton job doesn't run here. `claimed`: another instance has it. `overlap`: an earlier run has not
-   * ended. `paused`: for the whole fleet; only the first instance reports this, the others report `claimed`. `crashed`:
-   * all `attempts` runs crashed, and `maxReruns` allows no more; one instance reports it. `otherDate`: another instance
-   * `registered` this single-date job for another date. `late`: too late, or a later tick was claimed. `early`: due
-   * further ahead than `maxClockSkewMs` allows. `lateMs`: by Redis's clock, negative if early. `clockBehindMs`: how far
-   * this clock is behind Redis's, if more than `maxClockSkewMs`.
+   * ended. `paused`: the job is paused for the whole fleet; only the first instance reports this, the others report
+   * `claimed`. `crashed`: all `attempts` runs crashed, and `maxReruns` allows no more; one instance reports it.
+   * `otherDate`: another instance `registered` this single-date job for another date. `late`: too late, or a later tick
+   * was claimed. `early`: due further ahead than `maxClockSkewMs` allows. `lateMs`: by Redis's clock, negative if
+   * early. `clockBehindMs`: how far this clock is behind Redis's, if more than `maxClockSkewMs`.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
@@ -178,9 +179,9 @@ export type LockEvent =
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'crashed'; attempts: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**
-   * `count` ticks of a singleton job were due and no instance claimed them. One instance reports each, once. `ticks`:
-   * the newest 100. `catchUp`: one run for all of them is pending (`onMissed: 'runOnce'`). `afterStop`: they were due
-   * while all instances with the job were shut down.
+   * `count` ticks of a singleton job were due and no instance claimed them. Each tick is reported once, by one
+   * instance. `ticks`: the newest 100. `catchUp`: one run for all of them is pending (`onMissed: 'runOnce'`).
+   * `afterStop`: they were due while all instances with the job were shut down.
    */
   | ({ type: 'tickMissed' } & OfService & {
         group: string;
@@ -206,7 +207,7 @@ export type LockEvent =
    * it.
    */
   | ({ type: 'resultUnreadable' } & OfResult & { error: unknown })
-  /** This instance starts campaigning, and waits to be elected until it resigns or closes. */
+  /** This instance starts campaigning: it is a candidate until it resigns or closes. */
   | ({ type: 'campaigning' } & OfLeadership)
   /** This instance leads. `leadership` is the name passed to `campaign`, `resource` its lock, `leader:<name>`. */
   | ({ type: 'elected' } & OfLeadership & { fencingToken: number })
@@ -218,7 +219,7 @@ export type LockEvent =
         reason: LeaseLossReason | NotLeaderReason;
         ledMs: number;
       })
-  /** Redis rejected a candidate's command. It is retried after pauses of up to half a minute. */
+  /** Redis rejected a candidate's command, which is retried after pauses of up to half a minute. */
   | ({ type: 'campaignFailed' } & OfLeadership & { error: LockError })
   /** `onElected`, `onDemoted` or `onWait` threw or rejected. The first two have a `leadership`. */
   | ({ type: 'callbackFailed' } & OfService & {
@@ -255,7 +256,10 @@ export type LockEvent =
    * waits below 250 ms.
    */
   | ({ type: 'draining' } & OfService & { resources: readonly string[]; drainMs: number })
-  /** The wait has ended. `resources` are still held: their signals abort next, and they are no longer renewed. */
+  /**
+   * The wait for work at shutdown has ended. `resources` are still held: the signals of their leases abort next, and
+   * the leases are no longer renewed.
+   */
   | ({ type: 'drained' } & OfService & { resources: readonly string[]; waitedMs: number });
 
 export type LockEventType = LockEvent['type'];

@@ -18,7 +18,7 @@ export interface TracedLock {
  * Its errors never reach a caller.
  */
 export interface LockTracer {
-  /** `true` if it traces the renewals of leases. Set it once, and implement `renews` in the traces of leases. */
+  /** `true` if it traces the renewals of leases. Set it once, and implement `renews` in your {@link HoldTrace}. */
   readonly followsRenewals?: boolean;
   /**
    * Returns true while it cannot record anything yet. Called before each call, until it returns `false` for the first
@@ -26,13 +26,13 @@ export interface LockTracer {
    */
   isOff?(): boolean;
   /**
-   * A call to acquire begins, in the async context of the caller. Re-entries and candidates of a leadership are not
-   * traced.
+   * Called when a call to acquire begins, in the async context of the caller. Re-entries and candidates for a
+   * leadership are not traced.
    *
-   * @returns `undefined` if this call is not traced
+   * @returns the trace of the call, or `undefined` if it is not traced
    */
   acquire(lock: TracedLock): CallTrace | undefined;
-  /** This instance has claimed a tick and runs the job now, in the async context of the caller. */
+  /** Called when this instance has claimed a tick and is about to run the job, in the async context of the caller. */
   tick(lock: TracedLock, run: TracedRun): RunTrace | undefined;
 }
 
@@ -50,13 +50,14 @@ export interface CallTrace {
   /** Runs the code that sends commands to the store, for example in the context of a span. */
   run<T>(ask: () => T): T;
   /**
-   * The call waits for `holders`, as far as this process knows. May be called repeatedly.
+   * Called when the call waits for `holders`, as far as this process knows. May be called repeatedly.
    *
-   * @param waitedMs how long ago the call began
+   * @param waitedMs the time since the call began
    */
   waits(holders: readonly Holder[], waitedMs: number): void;
-  /** @returns what follows the lease until it ends */
+  /** Called when the lock is granted. @returns the trace of the lease, or `undefined` if it is not traced */
   granted(grant: TracedGrant): HoldTrace | undefined;
+  /** Called when the call has ended without a lock. */
   failed(error: unknown, waitedMs: number): void;
 }
 
@@ -76,9 +77,10 @@ export interface HoldTrace {
    * Starts the trace of a renewal: by the watchdog, outside of every call's async context, or by `extend()`, in its
    * caller's.
    *
-   * @returns `undefined` if the renewal is not traced
+   * @returns the trace of the renewal, or `undefined` if it is not traced
    */
   renews?(by: 'watchdog' | 'extend'): RenewalTrace | undefined;
+  /** Called when the lease has ended. */
   ended(end: TracedEnd): void;
 }
 
@@ -86,7 +88,7 @@ export interface HoldTrace {
 export interface RenewalTrace {
   /** Runs the code that sends the command to the store, once. */
   run<T>(ask: () => T): T;
-  /** @param error why it failed */
+  /** Called when the renewal has ended. @param error the reason why it failed */
   ended(outcome: 'renewed' | 'lost' | 'failed', error: unknown): void;
 }
 
@@ -94,7 +96,7 @@ export interface RenewalTrace {
 export interface TracedEnd {
   readonly outcome: 'released' | 'lost' | 'leaked';
   readonly heldMs: number;
-  /** Why it was lost, or why its release was not confirmed. */
+  /** The reason why it was lost, or why its release was not confirmed. */
   readonly error: unknown;
 }
 
@@ -102,7 +104,8 @@ export interface TracedEnd {
 export interface RunTrace {
   /** Runs the job, including its lease, once. */
   run<T>(work: () => T): T;
-  /** The lock of the job is held, in the async context of `run`. */
+  /** Called when the lock of the job is held, in the async context of `run`. */
   held(grant: TracedGrant): HoldTrace | undefined;
+  /** Called when the run has ended. @param error the error of the job, or `undefined` */
   ended(error: unknown): void;
 }

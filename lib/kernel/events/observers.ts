@@ -155,10 +155,11 @@ export interface RegisteredGroup {
   readonly kind: 'method' | 'once' | 'job' | 'leadership';
   readonly group: string;
   readonly mode: LockMode;
-  /** The name of the job or of the leadership; of a method, the group. */
+  /** The name of the job or of the leadership; for a method, the group. */
   readonly name: string;
 }
 
+/** Returns the group of a resource for events and metrics; see the module option `group`. */
 export type GroupFunction = (resource: string) => string;
 
 /**

@@ -4,7 +4,7 @@ import type { LockEventOf, LockEventType } from './events.js';
 import type { LockTracer } from './lock-tracer.js';
 import type { LockObservers, RegisteredGroup } from './observers.js';
 
-/** Counts of what a lock service holds, waits for and still has to release at this moment. */
+/** Counts of what a lock service holds, waits for and still has to release now. */
 export interface LockStats {
   /** Resources that this process holds or waits for. Resources that it only polls are not counted. */
   readonly resources: number;
@@ -18,13 +18,13 @@ export interface LockStats {
   readonly alarms: number;
 }
 
-/** The view that a telemetry has of one lock service. */
+/** The view of one lock service that a {@link LockTelemetry} gets. */
 export interface LockTelemetrySource {
   /** The name of the lock service. */
   readonly service: string;
   /**
-   * Calls the observer with every event from now on, or only with events of some types. Events that nothing listens to
-   * cost nothing, so name the types.
+   * Calls the observer with every event from now on, or only with events of some types. Name the types if you can:
+   * events that nothing listens to cost nothing.
    *
    * @returns a function that removes the observer
    */
@@ -38,7 +38,7 @@ export interface LockTelemetrySource {
   onRegistered(listener: (registered: RegisteredGroup) => void): () => void;
   /**
    * Traces each call, lease and job run from now on. The tracer is called in the async context of the caller, so its
-   * spans can be the parents of the work. That costs more than an observer.
+   * spans can be the parents of the work. A tracer costs more than an observer.
    *
    * @returns a function that removes the tracer
    */
@@ -46,8 +46,8 @@ export interface LockTelemetrySource {
   /** Returns the locks that the lock service holds and waits for at this moment. */
   stats(): LockStats;
   /**
-   * Calls the listener when a call of this process stops waiting, once for each group that it waited for. Their
-   * `waitedMs` add up to the whole wait. Waits are tracked from the first listener on, at a small cost.
+   * Calls the listener when a call of this process stops waiting, once for each group that it waited for. The
+   * `waitedMs` of these calls add up to the whole wait. Waits are tracked from the first listener on, at a small cost.
    *
    * @returns a function that removes the listener
    */
@@ -59,8 +59,8 @@ export interface BlockedTime {
   /** The group of the call that waited. */
   readonly group: string;
   /**
-   * The group of the holder that it waited for: one of 200, or `_other`. `_unknown` if the lease of a holder in another
-   * process has no label.
+   * The group of the holder that the call waited for: one of up to 200 groups, or `_other`. `_unknown` if the lease of
+   * a holder in another process has no label.
    */
   readonly holderGroup: string;
   readonly waitedMs: number;

@@ -5,6 +5,7 @@ import { integer, type OptionsOf, OptionTable, without } from '../api/validation
 /** The most permits a semaphore may have. */
 const MAX_PERMITS = 1_000_000;
 
+/** Options of `locks.semaphore()`. */
 export interface SemaphoreOptions {
   /**
    * The number of permits across all instances. Every caller must pass the same number.
@@ -17,7 +18,7 @@ export interface SemaphoreOptions {
 /** Options of one call to a semaphore. An omitted option takes the module's default. */
 export interface PermitOptions extends Omit<LockOptions, 'mode' | 'onBusy' | 'cancellable'> {
   /**
-   * The number of permits that the call takes, all or none; at most `permits`.
+   * The number of permits that the call acquires, all or none; at most `permits`.
    *
    * @allowed 1 to 1000000
    * @default 1

@@ -18,8 +18,8 @@ import { quote } from '../util/quoted.js';
  * await exports.using(() => exportOrders());
  * ```
  *
- * Permits have leases: if a process dies, its permits are free once these expire. First come, first served: callers
- * that want few permits do not overtake a caller that wants many.
+ * Permits have leases: if a process dies, its permits are free once their leases expire. First come, first served:
+ * callers that want few permits do not overtake a caller that wants many.
  */
 export class Semaphore {
   #total: number;
@@ -35,7 +35,7 @@ export class Semaphore {
     this.#total = total;
   }
 
-  /** The number of permits that calls of this object pass. */
+  /** The total number of permits, as this object passes it with each call. */
   get permits(): number {
     return this.#total;
   }
@@ -43,8 +43,9 @@ export class Semaphore {
   /**
    * Acquires one permit, or `count` of them, waiting up to `waitMs`. The caller must release the lease.
    *
-   * @throws LockModeMismatchError when the resource is in use as a lock, or others pass a different number of permits
-   * @throws LockReentryError when this async context holds permits already, and would wait for itself
+   * @throws LockModeMismatchError if the resource is in use as a lock, or other callers pass a different number of
+   *   permits
+   * @throws LockReentryError if this async context already holds permits, and would wait for itself
    * @throws the other errors of `locks.acquire`
    */
   acquire(options?: PermitOptions): Promise<Lease> {
@@ -52,8 +53,8 @@ export class Semaphore {
   }
 
   /**
-   * Like {@link acquire}, but resolves to `null` when there are too few permits. Waits for them only with `waitMs` in
-   * the options of this call: the default is 0 here, and the module's is ignored. See `locks.tryAcquire`.
+   * Like {@link acquire}, but resolves to `null` if too few permits are free. It only waits for them if you pass
+   * `waitMs`: the default is 0 here, whatever the module sets. See `locks.tryAcquire`.
    *
    * @throws the errors of {@link acquire}, except `LockBusyError`, `LockTimeoutError` and `LockQueueFullError`
    */
@@ -116,7 +117,7 @@ export class Semaphore {
    * object keeps the new number. If you raise it, waiters get the new permits at once. If you lower it, no holder loses
    * a permit.
    *
-   * @throws LockModeMismatchError when the resource is in use as a lock
+   * @throws LockModeMismatchError if the resource is in use as a lock
    * @throws LockUnavailableError if Redis is unreachable or rejects the command
    */
   async resize(permits: number): Promise<void> {

@@ -10,13 +10,14 @@ export interface LockWaiter {
   /** The waiting call's own description (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;
   /**
-   * The rest of its place in the queue unless it is kept, in milliseconds. Not set for calls that wait in this process
-   * only.
+   * The time until its place in the queue expires unless it is extended, in milliseconds. Not set for calls that wait
+   * only inside this process.
    */
   readonly placeMs?: number;
   /**
-   * The lease that it asks for, in milliseconds. Its place lasts as long, so it last kept it `leaseMs - placeMs` ago. A
-   * live waiter does so at a third of that lease, or more often. Set if `placeMs` is.
+   * The length of the lease that it requests, in milliseconds. Its place lasts as long as that lease, so it was last
+   * extended `leaseMs - placeMs` ago. A live waiter extends it every third of that time, or more often. Set if
+   * `placeMs` is set.
    */
   readonly leaseMs?: number;
 }
@@ -33,8 +34,8 @@ export interface LockState {
   /** The total and the free permits of a semaphore that is in use. `undefined` in other modes. */
   readonly permits?: { readonly total: number; readonly available: number };
   /**
-   * The waiters in the queue; the first is granted next. If calls of the asking instance wait behind its own holder,
-   * that instance is listed last.
+   * The waiters in the queue; the first is granted next. If calls of this instance wait behind a holder in the same
+   * instance, this instance is listed last.
    */
   readonly waiters: readonly LockWaiter[];
 }

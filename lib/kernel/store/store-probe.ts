@@ -1,13 +1,16 @@
 /** The kind of store that a lock service uses. */
 export type LockTopology = 'standalone' | 'sentinel' | 'cluster' | 'quorum' | 'memory';
 
-/** One thing that is wrong with a store. Safe to show to anyone: no addresses, no names, no credentials. */
+/** One problem of a store. Safe to show to anyone: it contains no addresses, no names and no credentials. */
 export interface HealthProblem {
   /** The problem as a code for programs: from Redis or Node, such as `READONLY`, or one of this package. */
   readonly code: string;
-  /** The same, as a sentence for people. */
+  /** The problem as a sentence for people. */
   readonly message: string;
-  /** Which of the servers it concerns, counted from 1. A node of a quorum has its place in the option `quorum`. */
+  /**
+   * The number of the server that has the problem, counted from 1. On a quorum, servers are counted in the order of the
+   * option `quorum`.
+   */
   readonly server?: number;
 }
 

@@ -43,9 +43,10 @@ export function lastingController(): AbortController {
 }
 
 /**
- * Returns a signal that aborts as soon as one of two signals aborts, such as `lease.signal` and the signal of a job,
- * with the same reason. `dispose` removes its listeners from both: call it when the work is done. On Node before 26,
- * `AbortSignal.any` keeps a signal that has a listener for as long as the process lives.
+ * Returns a signal that aborts as soon as one of two signals aborts, with the same reason. Use it to combine
+ * `lease.signal` and the signal of a job, for example. `dispose` removes its listeners from both signals: call it when
+ * the work is done. Before Node 26, `AbortSignal.any` would keep a signal that has a listener in memory for as long as
+ * the process lives.
  */
 export function mergeSignals(
   lasting: AbortSignal,

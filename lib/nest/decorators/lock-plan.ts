@@ -35,17 +35,17 @@ import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from './intercepted-call.js';
 import type { AnyOnBusy, KeyMistake, Mistake, OnBusy } from './method-types.js';
 
-/** The same, for a lock that has one holder: only a single holder can be asked to stop. */
+/** Any `onBusy` of a lock with one holder: only a single holder can be asked to stop. */
 export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 
 /** The options of every decorator that runs a method under a lock or a semaphore. */
 export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
    * Decides what a call does if the resource is still busy after `waitMs`, or its queue is full. `'throw'` rejects with
-   * the error. `'skip'` returns `undefined` without running the method, and defaults `waitMs` to 0. A function gets the
-   * error and the method's arguments (in `@LockHandler` the `ExecutionContext`), with the object as `this`; its result
-   * is returned, and the method's return type must include it. `'cancelHolder'` (`@DistributedLock` and `@LockHandler`)
-   * first asks a `cancellable` holder to stop.
+   * the error. `'skip'` returns `undefined` without running the method, and defaults `waitMs` to 0. A function is
+   * called with the error and the method's arguments (in `@LockHandler`, the `ExecutionContext`), with the object as
+   * `this`; its result is returned, and the method's return type must include it. `'cancelHolder'` (`@DistributedLock`
+   * and `@LockHandler`) first asks a `cancellable` holder to stop.
    *
    * @allowed `'throw'`, `'skip'`, `'cancelHolder'`, a function
    * @default 'throw'
@@ -55,7 +55,7 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
    * The lock service to use: the `service` name of a module registration.
    *
    * @allowed text
-   * @default the default one
+   * @default the default service
    */
   service?: string;
 }
@@ -72,9 +72,9 @@ export interface CallOptions<A extends readonly unknown[]> {
    */
   label?: LockLabel | ((...args: A) => LockLabel);
   /**
-   * Called while the call waits in the queue for longer than 50 ms: once it waits, and when its place or the holder
-   * changes, at most once a second. It gets the place and the method's arguments, with the object as `this`; its errors
-   * are logged and change nothing. Needs the queue (no `retry`).
+   * Called while the call waits in the queue: after 50 ms, then whenever its place or the holder changes, at most once
+   * a second. The function gets the place and the method's arguments, with the object as `this`. Its errors are logged
+   * and change nothing. Needs the queue (no `retry`).
    *
    * @allowed a function
    * @default none
@@ -90,8 +90,8 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
     CallOptions<A>,
     Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable' | 'label' | 'onWait'> {
   /**
-   * The resource or resources, or a function that returns them. It gets the method's arguments, with the object as
-   * `this`; in `@LockHandler`, it only gets the `ExecutionContext`, before any pipe has run. The tag
+   * The resource or resources, or a function that returns them. The function gets the method's arguments, with the
+   * object as `this`; in `@LockHandler`, it only gets the `ExecutionContext`, before any pipe has run. The tag
    * ``key`order:${id}` `` rejects a missing id.
    *
    * @allowed a name, an array of names, or a function that returns either

@@ -47,15 +47,15 @@ import { LockBusyError } from '../../kernel/api/busy-errors.js';
  * Errors that the method throws are passed on unchanged. The lease is `locks.current()` and ends with the method, so a
  * route that returns a stream or an Observable needs `@LockHandler`.
  *
- * Put it above `@Transactional()`: below, the lock would be released before the commit. That order is rejected if it is
- * detected: see docs/guide/with-transactions.md.
+ * Put it above `@Transactional()`: below, the lock would be released before the commit. The wrong order is rejected if
+ * it can be detected: see docs/guide/with-transactions.md.
  *
  * @param keyOrOptions the name of the resource, several names, or a function of the parameters of the method that
  *   returns them; or options that include `key`
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
  *   key function throws or returns no valid name, or if the result is an Observable, a stream or a generator
  * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
- * @throws LockBusyError, LockTimeoutError, LockQueueFullError when the resource is not free (see `onBusy`)
+ * @throws LockBusyError, LockTimeoutError, LockQueueFullError if the resource is not free (see `onBusy`)
  * @throws LockModuleMissingError if Nest did not create the object
  * @throws the other errors of `acquire`
  */
@@ -84,10 +84,10 @@ export function DistributedLock(...given: readonly unknown[]): unknown {
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the method is called, if the
  *   key function throws or does not return one valid name
- * @throws LockBusyError, LockTimeoutError, LockQueueFullError when too few permits are free (see `onBusy`)
- * @throws LockModeMismatchError when other callers pass a different number of `permits`, or use the resource as a lock
+ * @throws LockBusyError, LockTimeoutError, LockQueueFullError if too few permits are free (see `onBusy`)
+ * @throws LockModeMismatchError if other callers pass a different number of `permits`, or use the resource as a lock
  * @throws LeaseLostError if the lease is lost before the method has ended (see `onLost`)
- * @throws LockReentryError when the caller already holds permits and would wait for itself
+ * @throws LockReentryError if the caller already holds permits and would wait for itself
  * @throws LockModuleMissingError if Nest did not create the object
  */
 export function DistributedSemaphore<
@@ -99,7 +99,10 @@ export function DistributedSemaphore<
   return lockMethod('DistributedSemaphore', (where) => readSemaphorePlan(options, where));
 }
 
-/** Takes the options of `@DistributedLock` except `mode`. */
+/**
+ * The type of `@ReadLock` and `@WriteLock`. They take the options of `@DistributedLock`, except `mode` and
+ * `cancellable`.
+ */
 export type ReadWriteLockDecorator = <
   A extends readonly unknown[] = [],
   S extends AnyOnBusy = never,
@@ -124,7 +127,7 @@ const lockInMode =
  * - ``@ReadLock((orderId: string) => key`order:${orderId}`)``
  * - ``@ReadLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })``
  *
- * @throws LockReentryError when the caller already holds the resource and would wait for itself
+ * @throws LockReentryError if the caller already holds the resource and would wait for itself
  * @throws the other errors of a method with `@DistributedLock`
  */
 export const ReadLock = lockInMode('ReadLock', 'read');
@@ -137,7 +140,7 @@ export const ReadLock = lockInMode('ReadLock', 'read');
  * - ``@WriteLock((orderId: string) => key`order:${orderId}`)``
  * - ``@WriteLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })``
  *
- * @throws LockReentryError when a method that reads the resource calls it
+ * @throws LockReentryError if it is called by a method that holds the resource for reading
  * @throws the other errors of a method with `@DistributedLock`
  */
 export const WriteLock = lockInMode('WriteLock', 'write');

@@ -4,7 +4,7 @@ import type { LockBusyError } from '../../kernel/api/busy-errors.js';
 /** Any method that a decorator may wrap. */
 export type AsyncMethod = (...args: never[]) => Promise<unknown>;
 
-/** A type whose argument is the explanation, for the compiler to show when a decorator refuses a method. */
+/** A type whose argument is an explanation, which the compiler shows when a decorator rejects a method. */
 export interface Mistake<Explanation extends string> {
   readonly mistake: Explanation;
 }
@@ -42,7 +42,7 @@ export interface LockedMethodDecorator<A extends readonly unknown[], B = never, 
 
 type AnyGenerator = Generator<unknown, unknown, never> | AsyncGenerator<unknown, unknown, never>;
 
-/** The part of an Observable of RxJS that identifies it. */
+/** The part of an RxJS Observable that identifies it. */
 interface AnyObservable {
   subscribe(...observer: never[]): unknown;
   lift(...operator: never[]): unknown;

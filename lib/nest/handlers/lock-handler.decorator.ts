@@ -35,15 +35,15 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * - An Observable has ended when it completes, fails or is unsubscribed.
  * - A GraphQL subscription has ended when it has no more events, or when its client unsubscribes or leaves.
  *
- * If the client disconnects while its request waits for the lock, the request stops waiting.
+ * If the client disconnects while its request is waiting for the lock, the wait ends.
  *
- * If the method also has a `@DistributedLock` on the same resource, Nest's call locks it once. A call from inside the
- * handler throws `LockReentryError`, or re-enters with `mode: 'reentrant'`.
+ * If the method also has a `@DistributedLock` on the same resource, a request locks the resource only once. Calling the
+ * method from inside the handler throws a `LockReentryError`, or re-enters with `mode: 'reentrant'`.
  *
  * A method with two `@LockHandler` decorators holds both locks. The upper one is acquired first.
  *
- * The compiler does not check `onBusy` against the method: its result is the response of the request, and a call of the
- * method itself never returns it.
+ * The compiler does not check `onBusy` against the method: the result of `onBusy` is the response to the request, and a
+ * call of the method itself never returns it.
  *
  * The key function runs before the pipes and sees the raw request: `/orders/7` and `/orders/07` are two keys, even with
  * ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The `key` tag rejects a
@@ -58,8 +58,8 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or
  *   options that include `key`
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
- *   method; when the application starts, if Nest would run no interceptors for the method: it is not a handler, its class is not a
- *   controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
+ *   method; when the application starts, if Nest would run no interceptors for the method: it is not a handler, its
+ *   class is not a controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
  */
 export function LockHandler(keyOrOptions: Given): MethodDecorator;
 export function LockHandler(...all: [Given]): MethodDecorator {

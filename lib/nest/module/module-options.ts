@@ -36,11 +36,11 @@ export const IN_MEMORY = 'memory:';
 /** The options of `RedisLockModule.forRoot`, all of them optional. */
 export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /**
-   * The Redis to use. Your own client is duplicated, never changed or closed. `'memory:'` keeps locks in this process,
-   * for tests. Set either this or `quorum`.
+   * The Redis to use. If you pass your own client, it is duplicated, never changed or closed. `'memory:'` keeps locks
+   * in this process, for tests. Set either this or `quorum`.
    *
-   * @allowed a URL, the path of a socket, ioredis options, `{ cluster: [...] }`, a `Redis` or `Cluster` of yours,
-   * `'memory:'`
+   * @allowed a URL, the path of a socket, ioredis options, `{ cluster: [...] }`, your own `Redis` or `Cluster`,
+   *   `'memory:'`
    * @default none
    * @see docs/operations/topologies.md
    * @see docs/guide/testing.md
@@ -68,15 +68,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   instanceId?: string;
   /**
-   * Counts a lock as held, and a renewal as made, only when enough replicas of Redis have it. Then a fail-over to one
-   * of them does not lose it. `'memory:'` ignores it.
+   * Counts a lock as held, and a renewal as made, only once enough replicas of Redis have it. Then a failover to one of
+   * these replicas does not lose the lock. `'memory:'` ignores this option.
    *
    * @default none
    */
   durability?: {
     /**
-     * The number of replicas that must have a grant before it counts. If that is all of them, nothing is granted while
-     * one server is down, so use 1 with two replicas.
+     * The number of replicas that must have a grant before it counts. If you require all of them, nothing is granted
+     * while one is down; so with two replicas, use 1.
      *
      * @allowed 1 to 5
      * @see docs/operations/topologies.md#how-many-replicas
@@ -91,12 +91,13 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
     timeoutMs?: number;
   };
   /**
-   * The longest lease of any application on this Redis, at least `leaseMs`. For this long after Redis has started,
-   * nothing is granted, because Redis may have forgotten held leases, unless it has `appendfsync always`. Caps the
-   * lease of job runs without their own. 0 grants at once; `'memory:'` ignores it.
+   * Time after a start of Redis in which nothing is granted, because Redis may have forgotten leases that are still
+   * held. Set it to the longest lease of any application on this Redis, at least `leaseMs`. It also caps the lease of
+   * job runs that set none. With 0, or `appendfsync always` in Redis, locks are granted at once; `'memory:'` ignores
+   * this option.
    *
    * @allowed 50 ms to 24 h
-   * @default none; for each node of a quorum of two or more, `leaseMs`, or 30 s if the module sets none
+   * @default none; on a quorum of two or more nodes, `leaseMs`, or 30 s if the module sets no `leaseMs`
    * @see docs/guide/how-it-works.md#after-a-restart-of-redis
    */
   restartQuarantineMs?: number;
@@ -108,7 +109,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   persistence?: 'always';
   /**
-   * Called with every event of a lock. Losses and failures are logged anyway.
+   * Functions to call with every lock event. Losses and failures are logged without them.
    *
    * @allowed functions
    * @default none
@@ -116,9 +117,9 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   observers?: readonly LockObserver[];
   /**
-   * The handling of an unreleased lease that nothing in the process refers to any more, after a warning and the event
-   * `leaked`. `'warn'` renews it as long as the process lives; `'expire'` stops, and it is `lost`. Leaks go unnoticed
-   * if the lease's `signal` was read.
+   * What to do about a leaked lease: one that was not released, and that nothing in the process refers to any more.
+   * After a warning and the event `leaked`, `'warn'` keeps renewing it for as long as the process lives; `'expire'`
+   * stops renewing it, so that it is `lost`. A leak goes unnoticed if the lease's `signal` was read.
    *
    * @default 'warn'
    */
@@ -127,17 +128,17 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    * Detects database transactions: a lock that `using` or a decorator acquires inside one is released after its commit
    * or rollback. Set `maxHoldMs` if a transaction may never end.
    *
-   * @allowed `typeormTransactional(...)`, a `TransactionScope`, or `TransactionHooks` of yours
+   * @allowed `typeormTransactional(...)`, a `TransactionScope`, or your own `TransactionHooks`
    * @default none: the lock is released when the work ends
    * @see docs/guide/with-transactions.md
    */
   transactions?: TransactionHooks;
   /**
-   * Returns the static name of a kind of lock for events and metrics, of at most 100 characters, for each resource that
-   * is locked without a decorator.
+   * Returns the group of a resource that is locked without a decorator: the static name of this kind of lock in events
+   * and metrics, of at most 100 characters.
    *
-   * @default the text before the first `:` of the resource; without a `:`, the resource if it looks like a name from
-   * your code; or `_other`
+   * @default the text before the first `:` of the resource; without a `:`, the resource itself if it looks like a name
+   *   from your code, otherwise `_other`
    * @see docs/reference/events.md#groups
    */
   group?: GroupFunction;
@@ -150,8 +151,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   labelGroups?: boolean;
   /**
-   * The handling of names like `order:undefined`, which a template string makes of a missing value. `'refuse'` throws
-   * `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is `undefined`, `null` or `NaN`, or the name
+   * What to do about names like `order:undefined`, which a template string produces from a missing value. `'refuse'`
+   * throws `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is `undefined`, `null` or `NaN`, or the name
    * contains `[object Object]`.
    *
    * @default 'refuse'
@@ -174,9 +175,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /** Options for the shutdown of the application. */
   shutdown?: {
     /**
-     * Time that running work has at shutdown to finish and release its locks. With `connection: 'memory:'` the default
-     * is 0, so that an
-     * unreleased lease in a test doesn't delay `close()`.
+     * Time for running work to finish and release its locks at shutdown. With `connection: 'memory:'` the default is 0,
+     * so that an unreleased lease in a test doesn't delay `close()`.
      *
      * @allowed 0 ms to 1 h
      * @default 10000
@@ -213,7 +213,7 @@ export interface RedisLockModuleExtras {
    * application.
    *
    * @allowed 1 to 100 characters
-   * @default the default one
+   * @default the default service
    */
   service?: string;
   /**

@@ -102,14 +102,17 @@ function registerGroups(scan: Scan, groups: Groups): void {
   }
 }
 
-/** The options of `forRoot`. The compiler shows this name if one of the two is missing, or both are set. */
+/**
+ * The options of `forRoot`. The compiler shows this name if both of `connection` and `quorum` are missing, or both are
+ * set.
+ */
 type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
 
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
 
 /**
  * Distributed locks for an application. The module is global by default: import it once. An application with two
- * registrations of the same name does not start.
+ * registrations under the same name does not start.
  */
 @Module({})
 export class RedisLockModule {
@@ -139,7 +142,7 @@ export class RedisLockModule {
   }
 
   /**
-   * Registers a lock service whose options come from other providers, such as a ConfigService.
+   * Registers a lock service whose options come from other providers, such as `ConfigService`.
    *
    * @throws InvalidLockOptionsError if an option is invalid; for the options that the factory returns, when the
    *   application starts

@@ -23,16 +23,16 @@ export type QuorumOptions = {
    */
   connections: readonly RedisConnectionOption[];
   /**
-   * Keeps fencing tokens growing even if a minority of the nodes has failed. Costs one more round trip per lease.
+   * Keeps fencing tokens growing even if a minority of the nodes has failed. It costs one more round trip per lease.
    *
    * @default false
    */
   fencing?: boolean;
   /**
-   * The time for a node to answer, before the others decide without it.
+   * Time for a node to answer before the other nodes decide without it.
    *
    * @allowed 10 ms to 60 s
-   * @default `leaseMs` / 100, within 50 and 500
+   * @default `leaseMs` / 100, but at least 50 and at most 500
    */
   nodeTimeoutMs?: number;
 };

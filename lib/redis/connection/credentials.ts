@@ -8,14 +8,15 @@ export interface RedisCredentials {
   username?: string;
   password: string;
   /**
-   * Until when Redis accepts the password: a date, or epoch milliseconds. When four fifths of the time until then are
-   * over, the provider is called again, and open connections show the new password. What has expired when it comes is
-   * not shown, and the provider is called again. Without it, the provider is called for new connections only.
+   * The time until which Redis accepts the password: a `Date`, or epoch milliseconds. After four fifths of the time
+   * until then, the provider is called again, and open connections send the new password to Redis. A password that has
+   * already expired when the provider returns it is not sent, and the provider is called again. Without `expiresAt`,
+   * the provider is called for new connections only.
    */
   expiresAt?: Date | number;
 }
 
-/** Returns the present credentials. Called before each connection is made, and before they expire. */
+/** Returns the current credentials. Called before each connection is made, and before the credentials expire. */
 export type CredentialsProvider = () => RedisCredentials | Promise<RedisCredentials>;
 
 /** A provider that calls back when the credentials have changed. */

@@ -4,17 +4,20 @@ import { quote } from '../../kernel/util/quoted.js';
 import type { CredentialsProvider, PushingProvider, RedisCredentials } from './credentials.js';
 import { SAY_WHERE as SAY_WHERE_IN_IOREDIS } from './stated-server.js';
 
-/** The address of a server in node-redis. Other options of its sockets are for its own connections. */
+/**
+ * The address of a server in the options of node-redis. Its other socket options apply only to node-redis's own
+ * connections.
+ */
 export interface NodeRedisSocket {
   host?: string | undefined;
   port?: number | undefined;
   path?: string | undefined;
   family?: number | undefined;
-  /** Beside `true`, the options of TLS are the ones of `tls.connect`. */
+  /** `true` uses TLS. The TLS options beside it are passed to `tls.connect`. */
   tls?: boolean | undefined;
 }
 
-/** Gives the credentials of node-redis: its async kind, or its streaming kind. */
+/** A credentials provider of node-redis, async or streaming. */
 interface NodeRedisCredentials {
   readonly type: string;
 }
@@ -35,7 +38,7 @@ export interface NodeRedisServer {
 /** The addresses of nodes that the application knows by other addresses. */
 type AddressMap = NonNullable<RedisOptions['natMap']>;
 
-/** The options of a cluster of node-redis. */
+/** The options of a node-redis cluster. */
 export interface NodeRedisCluster {
   rootNodes: readonly NodeRedisServer[];
   defaults?: NodeRedisServer | undefined;

@@ -30,7 +30,7 @@ export const EXCLUSIVE_OPTIONS = new OptionTable({
 
 /**
  * The part of a run that excludes the other runs. Call it under the lock: `locks.using('order:7', () => section())`. It
- * gives the other runs a turn, then does the work, if you pass some.
+ * gives the other runs a turn, and then calls the work, if you pass a function.
  */
 export type Section = <T = void>(work?: () => T | Promise<T>) => Promise<T>;
 

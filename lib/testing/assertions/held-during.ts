@@ -18,7 +18,7 @@ export interface HeldDuringOptions {
   mode?: LockMode;
   /**
    * The objects that the lock protects, such as a repository. The resource must be held during each call of their
-   * methods, and at least one must be called.
+   * methods, and at least one method must be called.
    *
    * @allowed an object with methods, an array of them
    * @default none: then the lock must be the first and the last thing that the work awaits

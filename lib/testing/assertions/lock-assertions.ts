@@ -10,7 +10,7 @@ import { type ExclusiveOptions, expectExclusive, type Section } from './exclusiv
 import { expectHeldDuring, type HeldDuringOptions } from './held-during.js';
 import { failed, type LocksUnderTest } from './locks-under-test.js';
 
-/** Assertions about the locks of an application. Each method throws an `AssertionError` of `node:assert`. */
+/** Assertions about the locks of an application. A failed assertion throws an `AssertionError` of `node:assert`. */
 export class LockAssertions {
   readonly #locks: LocksUnderTest;
 
@@ -25,7 +25,8 @@ export class LockAssertions {
   }
 
   /**
-   * Does the work, and checks that the application held the resource throughout. The work must acquire it.
+   * Calls the work, and checks that the application held the resource throughout. The work itself must acquire the
+   * resource.
    *
    * ```ts
    * const paid = await locks.expectHeldDuring('order:7', () => shop.pay('7'));
@@ -38,7 +39,7 @@ export class LockAssertions {
    * begin and end under the lock.
    *
    * @returns the result of the work
-   * @throws AssertionError when it was not held; the message lists the events of the locks
+   * @throws AssertionError if the resource was not held; the message lists the events of the locks
    * @throws the error of the work
    */
   expectHeldDuring<T>(resource: string, work: () => T | Promise<T>, options?: HeldDuringOptions): Promise<T> {
@@ -48,7 +49,7 @@ export class LockAssertions {
   /**
    * Checks that no application of the fleet holds the resource.
    *
-   * @throws AssertionError that names the holders and the call site of the lease
+   * @throws AssertionError if it is held; the message names the holders and the call site of the lease
    */
   async expectNotHeld(resource: string): Promise<void> {
     const name = checkResource(resource, 'expectNotHeld');
@@ -63,10 +64,11 @@ export class LockAssertions {
   }
 
   /**
-   * Checks that no application of the fleet holds anything, and that each failure of `failNext` has hit a command, for
-   * `afterEach`. A leadership does not count, because a campaign leads as long as its application runs.
+   * Checks that no application of the fleet holds anything, and that each failure of `failNext` has hit a command. Call
+   * it in `afterEach`. Leaderships do not count, because a campaign leads for as long as its application runs.
    *
-   * @throws AssertionError that names each lease with its call site, and each failure that hit no command
+   * @throws AssertionError if anything is held, or a failure hit no command; the message names each lease with its call
+   *   site, and each such failure
    */
   async expectNothingHeld(): Promise<void> {
     await settle();
@@ -80,8 +82,8 @@ export class LockAssertions {
   }
 
   /**
-   * Runs a function several times at once, and checks that one run at a time was inside, and that the runs competed for
-   * a lock. Name the protected objects in `touching`, or call `section` inside of the function.
+   * Runs a function several times at once, and checks that only one run at a time was inside, and that the runs
+   * competed for a lock. Name the protected objects in `touching`, or call `section` inside of the function.
    *
    * ```ts
    * await locks.expectExclusive(() => shop.pay('7'), { times: 3, touching: orders });
@@ -93,7 +95,7 @@ export class LockAssertions {
    *
    * @param run is called with `section` and the index of the run
    * @returns the outcome of each run
-   * @throws AssertionError when two runs were inside at once, none was inside, or none had to wait
+   * @throws AssertionError if two runs were inside at once, no run was inside, or no run had to wait
    * @throws the error of a run
    */
   expectExclusive<T>(

@@ -6,12 +6,12 @@ import { isError } from '../../kernel/util/objects.js';
 import { escapeText } from '../../kernel/util/quoted.js';
 import type { Fate, TestCommand, Verb } from './commands.js';
 
-/** The commands that a test can fail: to acquire, renew or release a lock, or claim a tick of a job. */
+/** The commands that a test can make fail: to acquire, renew or release a lock, or to claim a tick of a job. */
 export type FailingVerb = 'acquire' | 'renew' | 'release' | 'claim';
 
 /**
- * The failure: an error, with which the store refuses the command; or how far a failed command got. `notExecuted`: it
- * had no effect, and is sent again. `unknown`: it was executed, and its reply was lost. `refused`: the store will never
+ * The failure of a command: an error with which the store rejects it, or how far the command gets. `notExecuted`: it
+ * has no effect, and is sent again. `unknown`: it is executed, and its reply is lost. `refused`: the store will never
  * execute it.
  */
 export type TestFailure = Error | StoreFailure;

@@ -28,7 +28,7 @@ export interface LockLogEntry {
   readonly service: string;
   readonly resource: string;
   readonly mode: LockMode;
-  /** Its fencing token. Undefined if nothing was granted. */
+  /** The fencing token of the lease. `undefined` if nothing was granted. */
   readonly token?: number;
   /** The call site, `Class.method (file:line:column)`, if the stack shows it. */
   readonly from?: string;
@@ -54,7 +54,7 @@ export class LockLog {
   /** @param now returns the milliseconds since the start of the fleet */
   constructor(private readonly now: () => number) {}
 
-  /** All events since the start of the fleet, or since {@link clear}; the newest 10,000. */
+  /** The events since the start of the fleet, or since {@link clear}; at most the newest 10,000. */
   get entries(): readonly LockLogEntry[] {
     return [...this.#entries];
   }
@@ -69,12 +69,12 @@ export class LockLog {
     return this.#entries.filter((entry) => entry.resource === resource);
   }
 
-  /** Drops the entries, except that {@link held} still finds current leases. */
+  /** Drops the entries. {@link held} still finds the current leases. */
   clear(): void {
     this.#entries.length = 0;
   }
 
-  /** Formats the log, a line for each entry. */
+  /** Formats the log, one line for each entry. */
   toString(): string {
     return this.#entries.map(lineOf).join('\n');
   }

@@ -15,7 +15,7 @@ export type TestKitErrorCode =
   | 'lockOrder'
   | 'invalid';
 
-/** A call of the testing kit that cannot work. The message suggests a fix. */
+/** A call to the testing kit cannot work. The message suggests a fix. */
 export class TestKitError extends Error {
   override readonly name = 'TestKitError';
 

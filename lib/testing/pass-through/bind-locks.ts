@@ -18,15 +18,15 @@ const CALLED = ['using', 'semaphore', 'campaign', 'runSingleton'] as const satis
  * const shop = bindLocks(new Shop(), passThroughLocks());
  * ```
  *
- * It is for methods with `@DistributedLock`, `@ReadLock`, `@WriteLock`, `@DistributedSemaphore`, `@LeaderOnly`,
+ * This works for methods with `@DistributedLock`, `@ReadLock`, `@WriteLock`, `@DistributedSemaphore`, `@LeaderOnly`,
  * `@SingletonCron`, `@SingletonInterval` and `@SingletonTimeout`. `@LockHandler` needs a request, so a direct call of
- * such a handler takes no lock.
+ * such a handler acquires no lock.
  *
- * @param object of a class with decorated methods; a later call binds it to other locks
+ * @param object an object of a class with decorated methods; a later call binds it to other locks
  * @param locks the lock service, or several by name: `{ default: locks, billing: otherLocks }`
  * @returns the object
- * @throws InvalidLockOptionsError when the object has no decorated methods or is frozen, a lock service is missing or
- *   not used, or a value is not a lock service; then nothing was bound
+ * @throws InvalidLockOptionsError if the object has no decorated methods or is frozen, if a lock service is missing or
+ *   unused, or if a value is not a lock service; nothing was bound then
  */
 export function bindLocks<T extends object>(
   object: T,

@@ -32,7 +32,7 @@ import { type Clock, type Random, SystemRandom, type Timer } from '../../kernel/
 import { soon } from '../../kernel/util/promises.js';
 
 /**
- * The options of `RedisLockModule.forRoot` that decide which calls are refused, and the contents of events and errors.
+ * The options of `RedisLockModule.forRoot` that affect which calls are rejected, and what events and errors contain.
  * Pass your application's values if a test depends on them.
  */
 export interface PassThroughOptions
@@ -74,13 +74,13 @@ const PASS_THROUGH_OPTIONS = new OptionTable({
  * - `assertLocked()` and `currentOrThrow()` succeed, even outside of any lock.
  * - `campaign()` leads at once, and `runSingleton()` runs the work.
  * - Each call of `once()` runs its work: no result is stored or shared.
- * - `inspect()` and `list()` show the current holders. Of holders that would exclude each other in production, they
- *   show the first.
+ * - `inspect()` and `list()` show the current holders. If several holders would exclude each other in production, they
+ *   show the first one.
  *
  * It has no timers and no connections, so it needs no shutdown.
  *
  * @param given the module options of your application, if the test depends on them
- * @throws InvalidLockOptionsError when an option is invalid
+ * @throws InvalidLockOptionsError if an option is invalid
  */
 export function passThroughLocks(given: PassThroughOptions = {}): RedisLockService {
   PASS_THROUGH_OPTIONS.check('passThroughLocks', given);

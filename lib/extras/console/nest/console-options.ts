@@ -15,31 +15,32 @@ export interface RedisLockConsoleOptions {
    */
   path?: string;
   /**
-   * The guards of the page, like in `@UseGuards`. Nest creates those that are classes, and injects what `imports`
-   * provide. Set either this or `unguarded`.
+   * The guards that protect the page, as in `@UseGuards`. Nest instantiates guards that are classes, with the providers
+   * of `imports`. Set either this or `unguarded`.
    *
    * @allowed one or more classes or instances with `canActivate`
    * @default none
    */
   guards?: readonly (CanActivate | Type<CanActivate>)[];
   /**
-   * Confirms that every caller who reaches the path may see it, because a global guard, a proxy or the network decides.
+   * Confirms that everyone who can reach the path may see the page, because a global guard, a proxy or the network
+   * controls access.
    *
    * @allowed `'I know'`
    * @default none
    */
   unguarded?: 'I know';
   /**
-   * The actions to allow. `release` ends one lease by its token; the others work like in `SingletonJobs`, for the whole
-   * fleet.
+   * The actions that users of the page may take. `release` ends one lease, by its fencing token. The others run, pause
+   * and resume a job, like the methods of `SingletonJobs`, whichever instance has the job.
    *
    * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
    * @default none: the page is read-only
    */
   actions?: readonly ConsoleAction[];
   /**
-   * Returns the name of the user for the log and the event, given the request of Express or Fastify after the guards.
-   * Without a name, the action is rejected. Required with `actions`.
+   * Returns the name of the user who takes an action, for the log and the event. Called with the Express or Fastify
+   * request after the guards have run. If it returns no name, the action is rejected. Required with `actions`.
    *
    * @allowed a function that returns a name of 1 to 100 characters, or a promise of one
    * @default none
@@ -47,10 +48,11 @@ export interface RedisLockConsoleOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- the request is that of the platform, with what guards have put there
   who?: (request: any) => string | undefined | null | Promise<string | undefined | null>;
   /**
-   * The lock services to show, by the `service` of their registrations; the first one is selected.
+   * The lock services to show, by the `service` names of their registrations. The first one is selected when the page
+   * opens.
    *
-   * @allowed names that were given to `RedisLockModule.forRoot`
-   * @default the registration without a name
+   * @allowed `service` names of `RedisLockModule.forRoot`
+   * @default the default service
    */
   services?: readonly string[];
   /**
@@ -58,7 +60,7 @@ export interface RedisLockConsoleOptions {
    * settings allow other origins to send any header, and the page runs without TLS.
    *
    * @allowed origins
-   * @default not checked: `Sec-Fetch-Site` decides
+   * @default none: the `Sec-Fetch-Site` header is checked instead
    */
   allowedOrigins?: readonly string[];
   /**
@@ -69,7 +71,7 @@ export interface RedisLockConsoleOptions {
    */
   title?: string;
   /**
-   * The modules that provide what the guards inject.
+   * The modules whose providers the guards inject.
    *
    * @allowed modules, like the `imports` of `@Module`
    * @default none

@@ -32,7 +32,7 @@ export class RedisLockConsoleModule implements NestModule {
   }
 
   /**
-   * Registers a console. It is read-only, unless you list `actions`.
+   * Registers a console. The page is read-only unless you list `actions`.
    *
    * ```ts
    * RedisLockConsoleModule.forRoot({
@@ -43,8 +43,8 @@ export class RedisLockConsoleModule implements NestModule {
    * });
    * ```
    *
-   * @throws InvalidLockOptionsError if an option is invalid, there are neither guards nor `unguarded: 'I know'`, or
-   *   actions without `who`
+   * @throws InvalidLockOptionsError if an option is invalid, if neither `guards` nor `unguarded` is set, or if
+   *   `actions` is set without `who`
    */
   static forRoot(options: RedisLockConsoleOptions): DynamicModule {
     const resolved = resolveConsoleOptions(options);

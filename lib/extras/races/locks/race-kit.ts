@@ -18,7 +18,10 @@ import { RaceToolError } from '../schedule/race-errors.js';
 import type { Fault, SteppedTime } from '../schedule/schedule.js';
 import { ActorProcess } from './actor-process.js';
 
-/** A fault of an actor: it dies; it is blocked for longer than its lease; its lock is lost. */
+/**
+ * A fault of an actor. `kill`: its process dies. `stall`: it is blocked for longer than its lease. `lose`: its locks
+ * are lost.
+ */
 export type FaultKind = 'kill' | 'stall' | 'lose';
 
 /** The process of code that belongs to no actor: the setup and the invariant. */
@@ -29,7 +32,7 @@ export interface AppWithLocks {
   get<T>(token: string, options: { strict: false }): T;
 }
 
-/** The time and the locks of one schedule. The setup gets a new one before each schedule. */
+/** The clock and the locks of one schedule. The setup function gets a new kit before each schedule. */
 export class RaceKit implements SteppedTime {
   readonly #clock = new ManualClock();
   readonly #servers = new Map<string, MemoryServer>();
@@ -42,7 +45,8 @@ export class RaceKit implements SteppedTime {
   #names = 0;
 
   /**
-   * The milliseconds since the Unix epoch, by the clock of the schedule. It advances only if nothing else can happen.
+   * Returns the time by the clock of the schedule, in epoch milliseconds. The clock advances only if nothing else can
+   * happen.
    */
   now(): number {
     return this.#clock.wallNow();
@@ -60,12 +64,13 @@ export class RaceKit implements SteppedTime {
   }
 
   /**
-   * Makes the lock service of an application use the locks of this schedule until it ends. So you can start an
-   * application once and use it in every schedule, which begins with no locks and a new clock. Its other options stay.
+   * Makes the lock service of an application use the locks of this schedule until the schedule ends. So you can start
+   * the application once and use it in every schedule: each one begins with no locks and a new clock. The other options
+   * of the application stay the same.
    *
    * @param app the application, or the `TestingModule`
    * @param name the `service` of the registration; without it, the default one
-   * @throws RaceToolError if it has no lock service of this name
+   * @throws RaceToolError if the application has no lock service with this name
    */
   use(app: AppWithLocks, name: string = DEFAULT_NAME): RedisLockService {
     const [service, options] = found(app, name);
@@ -78,7 +83,7 @@ export class RaceKit implements SteppedTime {
   }
 
   /**
-   * Waits by the clock of the schedule, such as for the next poll. Time passes when no actor can continue.
+   * Waits by the clock of the schedule, for example until the next poll. Time passes only when no actor can continue.
    *
    * @param ms the milliseconds to wait
    */
@@ -142,7 +147,7 @@ export class RaceKit implements SteppedTime {
     this.#isTimerTurn = false;
   }
 
-  /** Wakes an actor that was blocked: timers that are due fire after its first step. */
+  /** Resumes an actor that was stalled: timers that are due fire after its first step. */
   afterStep(actor: string): void {
     for (const process of this.#processes) if (process.name === actor) process.clock.resume();
   }

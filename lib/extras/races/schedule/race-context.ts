@@ -2,15 +2,18 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The shared state that the code of one step may touch. */
 export interface Access {
-  /** The name of the object. Undefined: it may touch anything but the store of the locks, which only commands reach. */
+  /**
+   * The name of the object. If `undefined`, the step may touch anything except the store of the locks, which only
+   * commands reach.
+   */
   readonly object?: string | undefined;
-  /** `true` if it may change the object. */
+  /** `true` if the step may change the object. */
   readonly writes: boolean;
-  /** Touches nothing that another actor sees. */
+  /** Set if the step touches nothing that another actor sees. */
   readonly isPrivate?: true;
-  /** A command to the store of the locks: no code of an actor runs in it. */
+  /** Set for a command to the store of the locks, in which no code of an actor runs. */
   readonly isCommand?: true;
-  /** May touch anything, and the store too. */
+  /** Set if the step may touch anything, even the store. */
   readonly isGlobal?: true;
 }
 

@@ -35,11 +35,14 @@ export interface FoundRace {
   readonly seed: string;
   /** The number of times the schedule switches from an actor that could continue to another one. */
   readonly switches: number;
-  /** The value that the invariant or an actor has thrown. */
+  /** The value that the invariant or an actor threw. */
   readonly cause?: unknown;
 }
 
-/** A schedule was found in which the invariant does not hold. `cause` is what the invariant or an actor threw. */
+/**
+ * A race was found: in one schedule, the invariant does not hold or an actor fails. `cause` is the value that the
+ * invariant or the actor threw.
+ */
 export class RaceFoundError extends Error implements FoundRace {
   override readonly name = 'RaceFoundError';
   readonly code = 'RACE_FOUND';
@@ -48,7 +51,7 @@ export class RaceFoundError extends Error implements FoundRace {
   readonly story: string;
   readonly seed: string;
   readonly switches: number;
-  /** The number of schedules run before it was found. */
+  /** The number of schedules that ran before the race was found. */
   readonly schedules: number;
 
   /** @internal */

@@ -2,11 +2,11 @@ import { isError } from '../../../kernel/util/objects.js';
 
 /** One step of the story of a race. */
 export interface StoryStep {
-  /** The name of the actor; `time` if nothing else could happen. */
+  /** The name of the actor, or `time` if nothing else could happen and the clock advanced. */
   readonly actor: string;
   /** The action, in words. */
   readonly text: string;
-  /** `true` if the story omits it: the actor only got a reply. */
+  /** `true` if the story omits the step, because the actor only got a reply. */
   readonly isSilent: boolean;
 }
 

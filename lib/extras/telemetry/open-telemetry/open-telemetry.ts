@@ -40,28 +40,28 @@ export interface OpenTelemetryOptions {
    */
   metrics?: boolean;
   /**
-   * The provider of the meter.
+   * The provider that creates the meter.
    *
-   * @allowed a `MeterProvider` of OpenTelemetry
-   * @default the one that is registered when the lock service starts
+   * @allowed an OpenTelemetry `MeterProvider`
+   * @default the globally registered one when the lock service starts
    */
   meterProvider?: MeterProvider;
   /**
-   * `true` records waits, holds and runs of jobs as spans.
+   * `true` records waits, holds and job runs as spans.
    *
    * @default true
    */
   traces?: boolean;
   /**
-   * The provider of the tracer.
+   * The provider that creates the tracer.
    *
-   * @allowed a `TracerProvider` of OpenTelemetry
-   * @default the registered one, even if that happens after the start
+   * @allowed an OpenTelemetry `TracerProvider`
+   * @default the globally registered one, even if it is registered after the start
    */
   tracerProvider?: TracerProvider;
   /**
-   * `true` records renewals as spans, one per third of a lease. A renewal by the watchdog is a separate trace that
-   * links to the span of the hold.
+   * `true` also records renewals as spans: one for every third of a lease. A renewal by the watchdog is a separate
+   * trace with a link to the span of the hold.
    *
    * @default false
    */
@@ -80,7 +80,7 @@ export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
  * Reports metrics and traces through the OpenTelemetry API, for the module option `telemetry`. Your application
  * provides the SDK and its exporters.
  *
- * @throws InvalidLockOptionsError
+ * @throws InvalidLockOptionsError if an option is invalid
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): LockTelemetry {
   OPEN_TELEMETRY_OPTIONS.check('openTelemetry', options);

@@ -12,12 +12,12 @@ type Labels = Record<string, string>;
 const inRegistries = new WeakMap<object, RegisteredMetrics>();
 
 /**
- * Records metrics in a registry of `prom-client`, with the names of OpenTelemetry's exporter for Prometheus, so that
- * the same dashboards and alerts fit. For the module option `telemetry`.
+ * Records metrics in a registry of `prom-client`, for the module option `telemetry`. The metrics have the same names as
+ * with OpenTelemetry's Prometheus exporter, so the same dashboards and alerts work.
  *
- * @param registry default: the default registry of `prom-client`
- * @throws InvalidLockOptionsError when it is not a registry
- * @throws Error when the registry has metrics of these names that are not ours
+ * @param registry the registry to use; by default, the default registry of `prom-client`
+ * @throws InvalidLockOptionsError if it is not a registry
+ * @throws Error if the registry already has other metrics with these names
  */
 export function lockMetrics(registry: Registry<RegistryContentType> = register): LockTelemetry {
   checkRegistry(registry);

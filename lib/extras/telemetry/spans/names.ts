@@ -7,11 +7,11 @@ import { LockAttribute } from '../names.js';
 export enum LockSpan {
   /** From the call until the lock is granted or refused. */
   Acquire = 'acquire',
-  /** From the grant until the lease is released or lost. The work under the lock is below it. */
+  /** From the grant until the lease is released or lost. The spans of the work under the lock are its children. */
   Hold = 'hold',
   /** A renewal of a lease, with a link to its hold. */
   Renew = 'renew',
-  /** A run of a singleton job, in a trace of its own. */
+  /** A run of a singleton job, in its own trace. */
   Tick = 'tick',
 }
 
@@ -30,7 +30,7 @@ export enum LockSpanAttribute {
   /** The name of the resource. */
   Resource = 'lock.resource',
   FencingToken = 'lock.fencing_token',
-  /** The time that the call has waited. */
+  /** The time that the call waited. */
   WaitTime = 'lock.wait_time',
   /** The time for which the lease was held. */
   HoldTime = 'lock.hold_time',
@@ -40,14 +40,14 @@ export enum LockSpanAttribute {
   Outcome = 'lock.outcome',
   /** The tick of a job. */
   Tick = 'lock.tick',
-  /** `true` if an earlier run of the tick has died. */
+  /** `true` if an earlier run of the tick died. */
   Rerun = 'lock.rerun',
-  /** The group of a holder that the call has waited for, from its label. */
+  /** The group of a holder that the call waited for, from the holder's label. */
   HolderGroup = 'lock.holder.group',
   /** The instance of that holder. */
   HolderInstance = 'lock.holder.instance',
   HolderFencingToken = 'lock.holder.fencing_token',
-  /** The time that the call has waited for this holder, as far as its process knows. */
+  /** The time that the call waited for this holder, as far as the process knows. */
   HolderWaitTime = 'lock.holder.wait_time',
 }
 

@@ -3,11 +3,11 @@ import { escapeText } from '../../../kernel/util/quoted.js';
 import { LockError, quoteResource } from '../../../kernel/api/errors.js';
 
 /**
- * `fence.guard` rejected a write, because a later holder has sent a larger token. In Redis, nothing has run. A database
- * transaction must be rolled back.
+ * `fence.guard` rejected a write, because a later holder has already sent a larger token. In Redis, no command was run.
+ * A database transaction must be rolled back.
  *
  * @remedy Let the transaction roll back and discard the result. To retry, acquire the lock again and start from the
- * current data.
+ *   current data.
  */
 export class StaleFencingTokenError extends LockError {
   override readonly code = 'STALE_FENCING_TOKEN';
@@ -15,9 +15,9 @@ export class StaleFencingTokenError extends LockError {
   constructor(
     /** The key of the guard; in a database, the locked resource. */
     guard: string,
-    /** The token that came too late. */
+    /** The rejected token. */
     readonly token: number,
-    /** The largest token that was accepted under the guard. */
+    /** The largest token that the guard has accepted. */
     readonly newestToken: number,
     consequence = 'Nothing was executed',
   ) {
@@ -31,7 +31,7 @@ export class StaleFencingTokenError extends LockError {
 }
 
 /**
- * A command under `fence.guard` failed in Redis. The commands before it have run, those after it have not.
+ * A command under `fence.guard` failed in Redis. The commands before it have run; the commands after it have not.
  *
  * @remedy Fix the command, and send all commands again with the same token.
  */
@@ -42,10 +42,11 @@ export class FencedCommandError extends LockError {
   constructor(
     /** The key of the guard. */
     guard: string,
-    /** Which of the commands it was, from 0. */
+    /** The index of the command, from 0. */
     readonly index: number,
-    /** Its name, such as `RPUSH`. */
+    /** The name of the command, such as `RPUSH`. */
     readonly command: string,
+    /** The error that Redis replied with. */
     readonly reason: string,
   ) {
     super(

@@ -31,21 +31,21 @@ const ADVICE: Advice = {
 interface GuardRegister {
   /**
    * The key in which the guard stores the largest token, such as `fence:stock:{7}`. Nothing else may use this key. The
-   * client's `keyPrefix` is put before it. All processes that write the guarded data must use the same key. On a
+   * client's `keyPrefix` is prepended to it. All processes that write the guarded data must use the same key. On a
    * cluster, it must be in the same slot as the keys of the commands.
    */
   readonly key: string;
   /**
-   * The time for which the guard remembers the token after the last accepted write: 1 min to 365 days, in milliseconds.
-   * It must be longer than any process can be blocked or suspended: a guard that has forgotten its token accepts every
-   * token.
+   * Time for which the guard remembers the token after the last accepted write, in milliseconds: 1 minute to 365 days.
+   * Choose a time longer than any process can be blocked or suspended, because a guard that has forgotten its token
+   * accepts every token.
    *
    * @default forever
    */
   readonly ttlMs?: number;
 }
 
-/** The key that stores the largest token so far, and the token of the writing process. */
+/** The key that stores the largest token so far, and the token of the writer. */
 export type FenceGuard = GuardRegister &
   (
     | {
@@ -55,8 +55,8 @@ export type FenceGuard = GuardRegister &
       }
     | {
         /**
-         * Instead of `token`: the guard sends the token of this lease, and throws if the lease is known to be lost.
-         * Leases of readers and semaphores are rejected, because they share the resource.
+         * Used instead of `token`: the guard sends the token of this lease, and throws if the lease is known to be
+         * lost. Leases of readers and semaphores are rejected, because they share the resource.
          */
         readonly lease: Lease;
         readonly token?: never;

@@ -5,7 +5,7 @@ import { dialectNamed, type FenceDialect, type Execute, isAutocommit } from './d
 type SqlMethod = (...args: never[]) => unknown;
 
 /**
- * An open transaction of the caller, of one of these libraries:
+ * The caller's open transaction, from one of these libraries:
  *
  * - pg: a client or pool client after `BEGIN`. Also the `tx` of PGlite, and any object whose `query(text, values)`
  *   resolves to `{ rows }` of PostgreSQL

@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 
-/** The databases that a guard of transactions speaks to. `mysql` is MariaDB, too. */
+/** The databases that `fence.guard` supports. `mysql` includes MariaDB. */
 export type FenceDialect = 'postgres' | 'mysql' | 'sqlite';
 
 export const TABLE = 'redis_lock_fences';

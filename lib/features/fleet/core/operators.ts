@@ -36,7 +36,7 @@ export interface ListOptions {
   limit?: number;
 }
 
-/** Which lease `locks.forceRelease()` ends. */
+/** Options of `locks.forceRelease()`: the lease to end. */
 export interface ForceReleaseOptions {
   /**
    * The token of the lease to end, from `inspect` or a log. Later leases are not affected.
@@ -45,14 +45,14 @@ export interface ForceReleaseOptions {
    */
   fencingToken: number;
   /**
-   * The requester, for the log and the event.
+   * The person or program that ends the lease, for the log and the event.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why, for the log and the event.
+   * The reason, for the log and the event.
    *
    * @allowed 1 to 200 characters
    * @default none

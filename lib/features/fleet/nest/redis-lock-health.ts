@@ -10,10 +10,10 @@ import { DEFAULT_NAME, registered } from '../../../nest/service-parts.js';
 /** Options of `RedisLockHealth.isHealthy()`. */
 export interface RedisLockHealthOptions extends HealthOptions {
   /**
-   * The `service` of the registration to check.
+   * The lock service to check: the `service` name of a module registration.
    *
-   * @allowed a name that was given to `forRoot` or `forRootAsync`
-   * @default the registration without a name
+   * @allowed the `service` of a registration
+   * @default the default service
    */
   service?: string;
 }
@@ -23,9 +23,12 @@ export const HEALTH_INDICATOR_OPTIONS = new OptionTable({
   service: text(/./s, 'the name of a registration'),
 } satisfies OptionsOf<RedisLockHealthOptions>);
 
-/** The data of an answer of {@link RedisLockHealth} beside `status`: no addresses, no resources, no credentials. */
+/**
+ * The details that {@link RedisLockHealth} adds to `status`. They contain no addresses, no resource names and no
+ * credentials.
+ */
 export type LockHealthData = Omit<LockHealth, 'status'> & {
-  /** `true` if there are `problems`, although a lock could be taken. */
+  /** `true` if there are `problems`, although locks can be acquired. */
   readonly degraded: boolean;
 };
 
@@ -54,11 +57,11 @@ export class RedisLockHealth {
   }
 
   /**
-   * Resolves to `up` if a lock could be acquired now, and otherwise to `down`, within `timeoutMs`. See
-   * `RedisLockService.health()`. If that is `degraded`, the status is `up`, and `degraded` is `true`.
+   * Resolves to `up` if a lock could be acquired now, otherwise to `down`, within `timeoutMs`. If the status of
+   * `RedisLockService.health()` is `degraded`, this status is `up`, and `degraded` is `true`.
    *
    * @param key the name of this check in the response
-   * @throws InvalidLockOptionsError when the key or an option is invalid, or no registration has this `service`
+   * @throws InvalidLockOptionsError if the key or an option is invalid, or no registration has this `service`
    */
   async isHealthy<const Key extends string>(
     key: Key,

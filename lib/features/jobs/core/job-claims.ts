@@ -11,8 +11,9 @@ export interface Tick {
 /** The ticks that no instance claimed. */
 export interface MissedSpan {
   readonly count: number;
-  /** When the first and the last of them were due, in milliseconds since the Unix epoch. */
+  /** When the first of them was due, in epoch milliseconds. */
   readonly first: number;
+  /** When the last of them was due, in epoch milliseconds. */
   readonly last: number;
 }
 

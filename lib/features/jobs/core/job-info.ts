@@ -8,22 +8,22 @@ type Run = JobState['runs'][number];
 
 /** One run in the history of a job, or one tick that was missed. */
 export interface JobRun extends Run {
-  /** The requester of a manual run, from `runNow`. */
+  /** The person or program that requested a manual run, from `runNow`. */
   readonly by?: string;
 }
 
-/** The state of a singleton job. All times are in milliseconds since the Unix epoch, by the clock of Redis. */
+/** The state of a singleton job. All times are in epoch milliseconds, by the clock of Redis. */
 export interface JobInfo {
   readonly name: string;
   /** `true` if this instance has the job, so that `runNow` can run it. */
   readonly isHere: boolean;
   /** The cron expression. Not set for intervals, timeouts and single dates. */
   readonly cron?: string;
-  /** The time zone of the expression: the job's, or else the one of the process that registered it. */
+  /** The time zone of the expression: the job's own, or else the zone of the process that registered it. */
   readonly timeZone?: string;
   /**
-   * Another schedule that an instance has used for more than an hour, so the job runs on both. Not set while a
-   * deployment may be in progress, or once no instance has used it for two days.
+   * Another schedule that an instance has used for more than an hour, so the job runs on both schedules. Not set while
+   * a deployment may be in progress, or once no instance has used it for two days.
    */
   readonly otherSchedule?: {
     readonly cron: string;
@@ -32,11 +32,11 @@ export interface JobInfo {
     readonly seenAt: number;
   };
   /**
-   * The time at which the next tick is due, or an interval may run next. Not set for timeouts and single dates, if no
-   * instance has the job now, or if it will still be paused then.
+   * When the next tick is due or, for an interval, when the job may run next. Not set for timeouts and single dates, if
+   * no instance has the job now, or if the job will still be paused then.
    */
   readonly nextDueAt?: number;
-  /** The run that has not ended yet, and its `instanceId`. */
+  /** The run that has not ended yet. Its `instanceId` is the instance that runs it. */
   readonly running?: JobRun;
   /** The due time of the last tick that was skipped because `running` had not ended. */
   readonly skippedAt?: number;
@@ -46,7 +46,7 @@ export interface JobInfo {
   readonly lastSuccessAt?: number;
   /** Set if the job is paused for the whole fleet. */
   readonly pause?: JobPause;
-  /** The number of ticks missed since Redis has a record of the job. */
+  /** The number of missed ticks since Redis first recorded the job. */
   readonly missed: number;
   /**
    * The instances that have the job and were seen recently, the last seen first: at most 1,000 from `get`, at most 10
@@ -65,7 +65,7 @@ export function scheduleOf(text: string): Pick<JobInfo, 'timeZone'> & { readonly
 }
 
 /**
- * No singleton job has this name, or its code is in another application.
+ * No singleton job has this name, or the job's code is in another application.
  *
  * @remedy Fix the name. If `instances` isn't empty, run the job on one of them.
  */
@@ -75,9 +75,9 @@ export class JobNotFoundError extends LockError {
   /** @internal */
   constructor(
     message: string,
-    /** The name that was asked for. */
+    /** The requested name. */
     readonly job: string,
-    /** The instances of other applications that have the job, as far as that is known; at most 1,000. */
+    /** The instances of other applications that have the job, as far as they are known; at most 1,000. */
     readonly instances: readonly string[] = [],
   ) {
     super(message, '');

@@ -1,35 +1,35 @@
 import type { MissedSpan, ScheduleOfOther } from './job-claims.js';
 
-/** One entry in the history of a job. All times are by the clock of Redis, in milliseconds since the Unix epoch. */
+/** One entry in the history of a job. All times are in epoch milliseconds, by the clock of Redis. */
 interface RunRecord {
-  /** Which tick; of a cron job the time it was scheduled for, as an ISO string. */
+  /** The tick: for a cron job, the time it was scheduled for, as an ISO string. */
   readonly tick: string;
-  /** The time of the grant. For a missed tick: the time at which it was noticed. */
+  /** When the run was granted; for a missed tick, when it was noticed. */
   readonly startedAt: number;
-  /** Not set while it runs, of a crashed run and of a missed tick. */
+  /** When the run ended. Not set while it runs, for a crashed run, or for a missed tick. */
   readonly endedAt?: number;
   /**
-   * The outcome. `lost`: its lease was lost before it ended. `crashed`: its process reported no end, and the lease has
-   * expired. `missed`: no run, because no instance claimed the tick. Not set while it runs.
+   * The outcome. `lost`: its lease was lost before it ended. `crashed`: its process never reported an end, and the
+   * lease has expired. `missed`: there was no run, because no instance claimed the tick. Not set while it runs.
    */
   readonly outcome?: 'ok' | 'error' | 'lost' | 'crashed' | 'missed';
-  /** The instance that ran it, or noticed a missed tick. */
+  /** The instance that ran it; for a missed tick, the instance that noticed it. */
   readonly instanceId: string;
-  /** `true` if the run was granted to another instance before, which may have begun it and did not finish it. */
+  /** `true` if another instance was granted the run before, may have started it, and did not finish it. */
   readonly rerun: boolean;
-  /** Which run of the tick it was: 1 for the first one, 2 for the first rerun. Not set of a missed tick. */
+  /** The attempt at the tick: 1 for the first run, 2 for the first rerun. Not set for a missed tick. */
   readonly attempt?: number;
   /** `true` if it was requested with `runNow`. */
   readonly manual: boolean;
   /** `true` if it was the one run for all missed ticks. */
   readonly catchUp: boolean;
-  /** The fencing token of its lease. Not set of a missed tick. */
+  /** The fencing token of its lease. Not set for a missed tick. */
   readonly fencingToken?: number;
-  /** The name of the error that the work threw, of at most 100 bytes. */
+  /** The name of the error that the work threw, cut at 100 bytes. */
   readonly errorName?: string;
-  /** The `code` of that error, of at most 100 bytes. */
+  /** The `code` of that error, cut at 100 bytes. */
   readonly errorCode?: string;
-  /** Its message, of at most 200 bytes. Only with the option `historyMessages`. */
+  /** The message of that error, cut at 200 bytes. Only stored with the option `historyMessages`. */
   readonly errorMessage?: string;
 }
 
@@ -46,41 +46,44 @@ export function catchUpOf(tick: string): number | undefined {
 
 /** A catch-up that no instance has begun. */
 export interface OwedRun extends MissedSpan {
-  /** The tick to claim: `catch-up:` and the ISO time at which the last of them was due. */
+  /** The tick to claim: `catch-up:` and the ISO time at which the last missed tick was due. */
   readonly tick: string;
-  /** It is not granted any more after this, in milliseconds since the Unix epoch. */
+  /** The time after which the run is no longer granted, in epoch milliseconds. */
   readonly until: number;
 }
 
 /** A pause of a job for the whole fleet. */
 export interface JobPause {
-  /** Since when, in milliseconds since the Unix epoch, by the clock of Redis. */
+  /** When the pause began, in epoch milliseconds, by the clock of Redis. */
   readonly at: number;
-  /** The requester, in the caller's words. */
+  /** The person or program that paused the job, as the caller stated it. */
   readonly by?: string;
   /** The reason that the caller gave. */
   readonly reason?: string;
-  /** When it ends by itself, in milliseconds since the Unix epoch. Not set: when the job is resumed. */
+  /** When the pause ends by itself, in epoch milliseconds. Not set if it lasts until the job is resumed. */
   readonly until?: number;
 }
 
-/** When a job was paused, with both ends, in milliseconds since the Unix epoch. */
+/** A pause that ends by itself, with its start and end in epoch milliseconds. */
 export interface TimedPause {
   readonly from: number;
   readonly until: number;
 }
 
-/** The stored state of a job at one moment. Times are in milliseconds since the Unix epoch. */
+/** The stored state of a job at one moment. Times are in epoch milliseconds. */
 export interface JobState {
   /** The lock of the job. */
   readonly resource: string;
   /** `true` if there is a record, a pause or a history. */
   readonly isKnown: boolean;
-  /** The time of the store. */
+  /** The current time of the store. */
   readonly now: number;
   /** See {@link ClaimMetadata.schedule}. */
   readonly schedule?: string;
-  /** Another schedule by which an instance came to a tick while this one was in force: since when, and when last. */
+  /**
+   * Another schedule that an instance has used while this one was in force, and when it did so for the first and for
+   * the last time.
+   */
   readonly other?: ScheduleOfOther & { readonly since: number; readonly seenAt: number };
   /** The time of the next tick, from the last instance that claimed or registered. */
   readonly next?: number;
@@ -90,8 +93,8 @@ export interface JobState {
    */
   readonly statedAt?: number;
   /**
-   * The last accounted tick: claimed, paused, or reported as missed. No tick up to this is ever granted. Not set: none
-   * is known, so none was missed.
+   * The last tick that is accounted for: claimed, paused, or reported as missed. Neither it nor an earlier tick is ever
+   * granted again. Not set if none is known, so none was missed.
    */
   readonly last?: number;
   /** The number of missed ticks since the record began. */
@@ -107,11 +110,11 @@ export interface JobState {
   readonly timedPauses?: readonly TimedPause[];
   /** The run that holds the job's lock. */
   readonly running?: RunRecord;
-  /** The newest runs first, at most as many as were asked for. */
+  /** The runs, newest first: at most as many as were requested. */
   readonly runs: readonly RunRecord[];
-  /** The last seen first, at most as many as were asked for. */
+  /** The instances, last seen first: at most as many as were requested. */
   readonly instances: readonly JobInstance[];
-  /** The number of instances; 0 if none were asked for. */
+  /** The number of instances; 0 if none were requested. */
   readonly instanceCount: number;
 }
 
@@ -134,9 +137,9 @@ export function readHistory(
   return { runs: runs.slice(0, limit), ...(running && { running }) };
 }
 
-/** An instance that has a job, and when it last registered or claimed a tick, in milliseconds since the Unix epoch. */
+/** An instance that has a job. */
 export interface JobInstance {
   readonly instanceId: string;
-  /** To a minute. */
+  /** When it last registered the job or claimed a tick, in epoch milliseconds, exact to a minute. */
   readonly seenAt: number;
 }

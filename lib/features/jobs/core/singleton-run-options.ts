@@ -62,22 +62,24 @@ export interface SingletonRunOptions {
    * The TTL of a claim. With `onCrash: 'retry'`, at least two leases. If instances pass different values for a tick
    * without `due`, the smaller one applies once that instance claims.
    *
-   * @allowed 1 ms and more
+   * @allowed 1 ms or more
    */
   readonly claimTtlMs: number;
-  /** The due time of the tick by its schedule. @default none */
+  /** The time at which the tick is due. @default none */
   readonly due?:
     | {
         /**
-         * The due time of the tick in epoch milliseconds, if the tick is a time. Redis's clock decides whether it may
-         * still start. No tick older than the last claimed one starts. The claim is kept for as long as this needs.
+         * The due time of the tick in epoch milliseconds, if the tick is a time. The clock of Redis decides whether the
+         * tick may still start. A tick older than the last claimed one never starts. The claim is kept for as long as
+         * these checks need it.
          *
-         * @allowed 0 and more
+         * @allowed 0 or more
          */
         readonly at: number;
         /**
-         * The largest allowed difference between an instance's clock and Redis's. A tick due further ahead is rejected,
-         * and so is one due longer ago than this, `jitterMs` and `waitMs` (of which at most an hour counts) together.
+         * The largest allowed difference between an instance's clock and Redis's. A tick that is due further ahead is
+         * rejected, and so is a tick that was due longer ago than this plus `jitterMs` and `waitMs` (at most an hour of
+         * it counts).
          *
          * @allowed 1 s to 24 h
          */
@@ -85,8 +87,8 @@ export interface SingletonRunOptions {
       }
     | undefined;
   /**
-   * The number of runs in the job's history in Redis. With 0, a job that no instance has registered leaves no key once
-   * its claim has expired.
+   * The number of runs to keep in the job's history in Redis. With 0, a job that no instance has registered leaves no
+   * key once its claim has expired.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -107,14 +109,14 @@ export interface SingletonRunOptions {
    */
   readonly jitterMs?: number | undefined;
   /**
-   * `true` for a run that a person or program requests. It has its own `tick` and no `due`. It fails if an earlier run
-   * has not ended, or the application shuts down.
+   * `true` for a run that a person or program requests. Such a run has its own `tick` and no `due`. It fails if an
+   * earlier run has not ended, or if the application shuts down.
    *
    * @default false
    */
   readonly manual?: boolean | undefined;
   /**
-   * The lock of the run. `waitMs`: how long to retry claiming the tick while Redis doesn't answer.
+   * Options for the lock of the run. `waitMs` is the time to retry claiming the tick while Redis doesn't answer.
    *
    * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`
    */
@@ -130,11 +132,14 @@ export interface SingletonRun {
   readonly rerun: boolean;
   /** The attempt at the tick: 1 for the first run, 2 for the first rerun. */
   readonly attempt: number;
-  /** The missed ticks, on the one run that catches up on them; `tick` is then a unique text instead of a time. */
+  /**
+   * The missed ticks, if this is the one run that catches up on them; its `tick` is then a unique text instead of a
+   * time.
+   */
   readonly missed?: MissedSpan;
   /** `true` if a person or a program requested this run, not the schedule. */
   readonly manual: boolean;
-  /** The lease of the job's lock: its `signal` and its `fencingToken`. */
+  /** The lease of the job's lock, with its `signal` and `fencingToken`. */
   readonly lease: Lease;
 }
 

@@ -19,7 +19,7 @@ import { describeJob, resolveJobOptions, type SingletonTickOptions, TICK_OPTIONS
 import type { TickSchedule } from '../core/watched-job.js';
 import { inRootContext } from '../../../kernel/util/async-contexts.js';
 
-/** The options of `@SingletonCron`: the options of `@Cron`, and of singleton jobs. */
+/** The options of `@SingletonCron`: the options of `@Cron` and of singleton jobs. */
 export type SingletonCronOptions = CronOptions & SingletonTickOptions;
 
 const CRON_OPTION_NAMES = [
@@ -39,10 +39,10 @@ const CRON_OPTIONS = new OptionTable({
 });
 
 /**
- * `@Cron`, but each tick starts on at most one instance of the fleet, and runs do not overlap. On the other instances,
- * the method returns without running. Needs `ScheduleModule.forRoot()`.
+ * Like `@Cron`, but each tick starts on at most one instance of the fleet, and runs do not overlap. On the other
+ * instances, the method returns without running. Needs `ScheduleModule.forRoot()`.
  *
- * A tick is identified by the name of the job and its scheduled time, and the clock of Redis decides whether it may
+ * A tick is identified by the name of the job and the scheduled time, and the clock of Redis decides whether it may
  * still start. So no tick starts twice, even if the clock of an instance is wrong or a process is suspended. A tick
  * that is late by more than `maxClockSkewMs` and `waitMs` together is skipped. If you call the method yourself, it runs
  * the last tick that was due, or returns `undefined` if that tick has already run or is too late.
@@ -52,9 +52,9 @@ const CRON_OPTIONS = new OptionTable({
  *
  * The method may be sync, as with `@Cron`, but calling it still returns a promise.
  *
- * @param cronTime a cron expression, a Date, or a DateTime of luxon
- * @throws InvalidLockOptionsError when the class is defined, if an option is invalid, the scheduler could not parse
- *   `cronTime`, or it has no tick at all
+ * @param cronTime a cron expression, a `Date`, or a luxon `DateTime`
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid, or if `cronTime` cannot be parsed
+ *   or never has a tick
  */
 export function SingletonCron(
   cronTime: Parameters<typeof Cron>[0],

@@ -17,8 +17,9 @@ import { clockOf } from '../../../nest/service-parts.js';
 import { type Job, type RunTrigger, type JobMethod, runJob, takeTrigger } from './run-job.js';
 
 /**
- * Decorates the method of a job: async, or without a result. TypeScript rejects a method that has other parameters, or
- * whose result type omits the promise of `undefined` that a call returns if another instance runs the job.
+ * Decorates the method of a job, which must be async or return nothing. TypeScript rejects a method that requires a
+ * parameter other than the run, and one whose result type excludes `undefined`, because that is the result of a call if
+ * another instance runs the job.
  */
 export interface JobMethodDecorator {
   <M extends JobMethod, K extends string | symbol>(

@@ -41,7 +41,7 @@ export interface SingletonJobOptions extends Pick<
   name?: string;
   /**
    * What to do with a tick that is due while an earlier run is still in progress on any instance. `'skip'` drops it;
-   * `'wait'` runs it afterwards, the default for jobs with a single date.
+   * `'wait'` runs it afterwards. Jobs with a single date default to `'wait'`.
    *
    * @default 'skip'
    */
@@ -50,12 +50,12 @@ export interface SingletonJobOptions extends Pick<
    * The lock service to use: the `service` name of a module registration.
    *
    * @allowed text
-   * @default the default one
+   * @default the default service
    */
   service?: string;
   /**
-   * The lease of a run, renewed while it lasts. If the process dies, the next run waits for up to this long. Defaults
-   * to the module's `leaseMs` if that is set.
+   * The length of a run's lease, which is renewed while the run lasts. If the process dies, the next run waits for up
+   * to this long. If the module sets `leaseMs`, that is the default.
    *
    * @allowed 50 ms to 24 h
    * @default 30000
@@ -64,22 +64,22 @@ export interface SingletonJobOptions extends Pick<
   /**
    * Time to retry claiming a tick while Redis doesn't answer.
    *
-   * @allowed 0 ms and more, or `Infinity`
+   * @allowed 0 ms or more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * The maximum time that a run may keep its lock before it is lost.
+   * The maximum time that a run may hold its lock. After that, the lock is lost.
    *
-   * @allowed 50 ms and more
+   * @allowed 50 ms or more
    * @default no limit
    */
   maxHoldMs?: number;
   /**
-   * Reports a run that blocks later ticks of its job for this long, once, by the event `overlapLong` and a warning.
-   * `Infinity` disables it.
+   * Reports a run once it has blocked later ticks of its job for this long, with the event `overlapLong` and a warning.
+   * `Infinity` disables the report.
    *
-   * @allowed 1 ms and more, or `Infinity`
+   * @allowed 1 ms or more, or `Infinity`
    * @default 60000
    * @see docs/operations/logs.md#a-run-does-not-end
    */
@@ -94,7 +94,7 @@ export interface SingletonJobOptions extends Pick<
    */
   jitterMs?: number;
   /**
-   * The number of runs in the job's history in Redis; 0 for none. There is no history on a quorum.
+   * The number of runs to keep in the job's history in Redis; 0 for none. A quorum keeps no history.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -109,7 +109,7 @@ export interface SingletonJobOptions extends Pick<
   historyMessages?: boolean;
 }
 
-/** The options of singleton jobs that `@SingletonCron` takes. */
+/** The options of singleton jobs with a cron expression or a date. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
    * What to do if the process of a run dies. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
@@ -127,16 +127,17 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   maxReruns?: number;
   /**
-   * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, a tick due further ahead
-   * is rejected, and one due longer ago than this plus `waitMs` (of which at most an hour counts) is skipped as late.
+   * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, a tick that is due
+   * further ahead is rejected, and a tick that was due longer ago than this plus `waitMs` (at most an hour of it
+   * counts) is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000
    */
   maxClockSkewMs?: number;
   /**
-   * A tick counts as missed if no instance has claimed it this long (plus `jitterMs`) after its due time. Choose longer
-   * than a process may be blocked. Unclaimed ticks before a claimed one count as missed at once.
+   * A tick counts as missed if no instance has claimed it this long (plus `jitterMs`) after its due time. Choose a time
+   * longer than a process may be blocked. Unclaimed ticks before a claimed one count as missed at once.
    *
    * @allowed 1 s to 24 h
    * @default 60000
@@ -145,7 +146,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
   graceMs?: number;
   /**
    * What to do about missed ticks. `'runOnce'` runs the job once for all of them, on one instance, with `missed` set on
-   * the run. Not available on a quorum or for a Date.
+   * the run. Not available on a quorum, or for a job with a single date.
    *
    * @default 'skip'
    * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime

@@ -12,8 +12,8 @@ import { type JobMethodDecorator, singletonMethod } from './singleton-method.js'
 import { checkSpread, JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
 
 /**
- * The arguments of a job with a time in milliseconds: as in `@nestjs/schedule` the time, or a name and the time, and
- * then its options.
+ * The arguments of a job with a time in milliseconds, as in `@nestjs/schedule`: the time, or a name and the time,
+ * followed by the options.
  */
 type TimedJobArguments<N extends string | number, O extends SingletonJobOptions> = N extends string
   ? [milliseconds: number, options?: Omit<O, 'name'>]
@@ -49,9 +49,10 @@ function readTimedJob<O extends SingletonJobOptions>(
 export type SingletonIntervalOptions = SingletonJobOptions;
 
 /**
- * `@Interval`, but the method runs once per interval across all instances. The first instance whose timer fires runs
- * it, and then no instance runs it for most of an interval, by the clock of Redis. After a start, an instance runs it
- * one interval after the last run on any instance, not after its own start. Needs `ScheduleModule.forRoot()`.
+ * Like `@Interval`, but the method runs once per interval across all instances. The first instance whose timer fires
+ * runs it. After that, no instance runs it for most of an interval, by the clock of Redis. An instance that has just
+ * started counts the interval from the last run on any instance, not from its own start. Needs
+ * `ScheduleModule.forRoot()`.
  *
  * - `@SingletonInterval(30_000)`
  * - `@SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })`
@@ -59,7 +60,8 @@ export type SingletonIntervalOptions = SingletonJobOptions;
  *
  * The method may be sync, as with `@Interval`, but calling it still returns a promise.
  *
- * @param nameOrMs milliseconds between runs, 100 to 2147483647; or the name of the job, before the milliseconds
+ * @param nameOrMs the milliseconds between runs, 100 to 2147483647; or the name of the job, followed by the
+ *   milliseconds
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
 export function SingletonInterval<N extends string | number>(
@@ -78,8 +80,8 @@ export function SingletonInterval<N extends string | number>(
 /** The options of `@SingletonTimeout`. */
 export interface SingletonTimeoutOptions extends SingletonJobOptions {
   /**
-   * After a run, no other instance runs the job for this long. Choose longer than a deployment takes, and shorter than
-   * the time between two deployments.
+   * After a run, no other instance runs the job for this long. Choose a time longer than a deployment takes, and
+   * shorter than the time between two deployments.
    *
    * @allowed 1 s to 24 h
    * @default 600000
@@ -96,16 +98,16 @@ export const TIMEOUT_OPTIONS = new OptionTable({
 } satisfies OptionsOf<SingletonTimeoutOptions>);
 
 /**
- * `@Timeout`, but only one of the instances that start within `dedupeWindowMs` of each other runs the method. Needs
- * `ScheduleModule.forRoot()`.
+ * Like `@Timeout`, but only one of the instances that start within `dedupeWindowMs` of each other runs the method.
+ * Needs `ScheduleModule.forRoot()`.
  *
  * - `@SingletonTimeout(5_000)`
  * - `@SingletonTimeout('warm-cache', 5_000, { dedupeWindowMs: 60_000 })`
  *
  * The method may be sync, as with `@Timeout`, but calling it still returns a promise.
  *
- * @param nameOrMs milliseconds after the start of the application, 0 to 2147483647; or the name of the job, before the
- *   milliseconds
+ * @param nameOrMs the milliseconds after the start of the application, 0 to 2147483647; or the name of the job,
+ *   followed by the milliseconds
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid
  */
 export function SingletonTimeout<N extends string | number>(

@@ -12,19 +12,21 @@ import type { LockOwner } from '../../../kernel/store/lock-store.js';
 import { SystemRandom } from '../../../kernel/util/clock.js';
 import { memoryStores } from '../../../memory/memory-lock-store.js';
 
-/** The reactions of a fleet's applications to a tick. */
+/** The reactions of a fleet's applications to one tick of a job. */
 export interface FiredJob {
+  /** The tick that was fired, like `run.tick`. */
   readonly tick: string;
   /** The `instanceId` of the application that ran it; `undefined` if none did. */
   readonly ranOn: string | undefined;
+  /** The result of the job; `undefined` if no application ran it. */
   readonly result: unknown;
-  /** The other applications that have the job. */
+  /** The other applications that have the job, and why they did not run the tick. */
   readonly skipped: readonly {
     readonly instanceId: string;
     /**
-     * The reason why the application did not run the tick: a reason of the event `tickSkipped`, or `'standsBy'`: it
-     * waits to run the tick if the one that runs it dies; or `'notReached'`: a decorator above the job's did not call
-     * the method; or `'closed'`: the application closes.
+     * A reason of the event `tickSkipped`, or one of these. `'standsBy'`: the application waits, to run the tick if the
+     * running application dies. `'notReached'`: a decorator above the job's own did not call the method. `'closed'`:
+     * the application is closing.
      */
     readonly reason: Extract<LockEvent, { type: 'tickSkipped' }>['reason'] | 'standsBy' | 'notReached' | 'closed';
   }[];

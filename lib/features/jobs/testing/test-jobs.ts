@@ -19,7 +19,10 @@ interface JobHere {
   readonly job: Job;
 }
 
-/** The singleton jobs of a fleet, under the control of a test. No time passes: a tick may be due in the future. */
+/**
+ * The singleton jobs of a fleet, under the control of a test. Firing a tick doesn't advance the clock, so a tick may be
+ * due in the future.
+ */
 export class TestJobs {
   readonly #place: FleetPlace;
 
@@ -29,12 +32,13 @@ export class TestJobs {
   }
 
   /**
-   * Runs a job once on one application, as the fleet would: through the claim of the tick, and all decorators of the
-   * method. Without `tick`, each call runs the next one.
+   * Runs a job once on one application, as its timer would: the run claims the tick, and passes through all decorators
+   * of the method. Without `tick`, each call runs the next tick.
    *
    * @returns the result of the method
    * @throws the error of the job
-   * @throws TestKitError with the code `notRun` and the reason if the tick did not run; `unknownJob`; `invalid`
+   * @throws TestKitError with the code `notRun`, and the reason, if the tick did not run; with `unknownJob` if there is
+   *   no such job; with `invalid` if an option cannot work
    * @throws InvalidLockOptionsError if an option is invalid
    */
   async run(name: string, options: RunJobOptions = {}): Promise<unknown> {
@@ -50,12 +54,12 @@ export class TestJobs {
   }
 
   /**
-   * Fires the next tick of a job on all applications of the fleet that have it, as their timers would: one of them runs
-   * it. Each call is another tick.
+   * Fires the next tick of a job on all applications of the fleet that have the job, as their timers would: one of them
+   * runs it. Each call fires another tick.
    *
-   * @returns which application ran it, and what the others did
+   * @returns the application that ran it, and what the others did
    * @throws the error of the job
-   * @throws TestKitError with the code `unknownJob`
+   * @throws TestKitError with the code `unknownJob` if there is no such job
    */
   async tick(name: string): Promise<FiredJob> {
     const fleet = this.#fleet();
@@ -226,7 +230,7 @@ function notRun(name: string, tick: string, instance: string, reason: WhySkipped
   );
 }
 
-/** Options of a test's run of a job. */
+/** Options of `jobs.run()`. */
 interface RunJobOptions {
   /**
    * The tick to run: for a cron job, an ISO time like `run.tick`.
@@ -236,8 +240,8 @@ interface RunJobOptions {
    */
   tick?: string;
   /**
-   * The number of the attempt to run the tick. 2 means that another instance started the tick, and died. The job needs
-   * `onCrash: 'retry'`.
+   * The attempt at the tick. 2 means that another instance started the tick before, and died. More than 1 needs a job
+   * with `onCrash: 'retry'`.
    *
    * @allowed 1 to one more than `maxReruns` of the job
    * @default 1
@@ -246,7 +250,7 @@ interface RunJobOptions {
   /**
    * The application of the fleet that runs the job.
    *
-   * @allowed its `instanceId`, or the application
+   * @allowed the application, or its `instanceId`
    * @default the application that these locks belong to
    */
   as?: string | Pick<INestApplicationContext, 'get'>;

@@ -12,8 +12,9 @@ export type DemotionReason = LeaseLostError | NotLeaderError;
  */
 export interface Term extends Lease {
   /**
-   * Aborts when this instance must stop leading: with a `LeaseLostError` no later than the moment another instance may lead; with
-   * a `NotLeaderError` when it steps down, and then no other instance leads before the work has ended.
+   * Aborts when this instance must stop leading. If the lease is lost, it aborts with a `LeaseLostError`, no later than
+   * another instance may lead. If this instance steps down, it aborts with a `NotLeaderError`, and no other instance
+   * leads before the work has ended.
    */
   readonly signal: AbortSignal;
   /**
@@ -32,33 +33,35 @@ export interface Leadership {
   readonly name: string;
   /** The lock that the leader holds, `leader:<name>`: the name for `inspect`, `list`, `forceRelease` and `current`. */
   readonly resource: string;
-  /** Returns true if this instance leads at this moment, by this process's own monotonic clock; no round trip. */
+  /** Returns true if this instance leads now, by the monotonic clock of this process. Needs no round trip. */
   isLeader(): boolean;
   /** The signal of the term, see {@link Term}. Already aborted while this instance does not lead. */
   readonly signal: AbortSignal;
   /**
-   * The token of the term: grows from term to term across all instances. `undefined` while this instance does not lead.
+   * The fencing token of the term. It grows from term to term, across all instances. `undefined` while this instance
+   * does not lead.
    */
   readonly fencingToken: number | undefined;
   /**
    * Resolves to the current term, or the next one.
    *
-   * @throws NotLeaderError when the campaign has ended, or ends before it is elected
+   * @throws NotLeaderError if the campaign has ended, or ends before this instance is elected
    */
   whenElected(): Promise<Term>;
   /**
    * Runs the work if this instance leads, and resolves to its result; otherwise resolves to `undefined` without running
-   * it. Inside, `locks.current(leadership.resource)` is the term. A term that steps down waits for the work to end.
+   * it. Inside, `locks.current(leadership.resource)` is the term. If this instance steps down, it waits for the work to
+   * end.
    *
-   * @throws InvalidLockOptionsError when the work is not a function
+   * @throws InvalidLockOptionsError if the work is not a function
    * @throws LeaseLostError if the term is lost before the work settles. An error of the work itself is thrown instead
    */
   run<T>(work: LeaderWork<T>): Promise<T | undefined>;
   /**
-   * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` is false and no new work
-   * starts. Once callbacks and running work have ended, the next candidate is notified, and the promise resolves.
-   * Inside the work or a callback of the term, it does not wait for them. Never throws: a failed release is reported to
-   * observers.
+   * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` returns false, and no
+   * new work starts. Once callbacks and running work have ended, the next candidate is notified, and the promise
+   * resolves. Called inside the work or a callback of the term, it does not wait for them. Never throws: a failed
+   * release is reported to observers.
    */
   resign(): Promise<void>;
 }
@@ -66,7 +69,7 @@ export interface Leadership {
 /** Callbacks for the beginning and the end of a term. Their errors are reported to the observers (`callbackFailed`). */
 export interface CampaignCallbacks {
   /**
-   * Called with the term when this instance is elected, or at once if it leads already. It may run as long as the term,
+   * Called with the term when this instance is elected, or at once if it already leads. It may run as long as the term,
    * and should end when `term.signal` aborts.
    *
    * @default none
@@ -74,7 +77,7 @@ export interface CampaignCallbacks {
   onElected?: (term: Term) => unknown;
   /**
    * Called with the reason and the term, once per term, when it ends. Until it returns (or its promise settles), this
-   * instance isn't elected again; unless the lease was lost, no other is either.
+   * instance isn't elected again. Nor is any other, unless the lease was lost.
    *
    * @default none
    */
@@ -91,7 +94,7 @@ export interface CampaignOptions extends CampaignCallbacks {
    * @default 15000
    */
   leaseMs?: number;
-  /** Resigns when it aborts. @default none */
+  /** Ends the campaign when it aborts, like `resign()`. @default none */
   signal?: AbortSignal;
 }
 

@@ -21,14 +21,14 @@ export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
 
 /**
  * Runs the method on the instance that leads. On the others, it returns `undefined` without running. Each instance
- * campaigns from the start of the application. All methods with the same name share one campaign.
+ * campaigns from the start of the application. All methods that give the same name share one campaign.
  *
  * - `@Interval(1_000)` above `@LeaderOnly('mailer')` above `async sendMails(): Promise<void> {}`
  *
  * Errors that the method throws are passed on unchanged. The term is `locks.current('leader:mailer')`.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if
- *   two methods with the same name have a different `leaseMs`
+ *   two methods that give the same name have different values of `leaseMs`
  * @throws LeaseLostError if the term is lost before the method has ended (see `onLost`)
  * @throws LockModuleMissingError if Nest did not create the object
  */
@@ -63,10 +63,10 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
   };
 }
 
-/** Options of `@LeaderOnly`, instead of just a name. */
+/** The options of `@LeaderOnly`, in place of a name. */
 export interface LeaderOnlyOptions {
   /**
-   * The leadership to campaign for. All methods with the same name run on the same instance. Its lock is
+   * The leadership to campaign for. All methods that give the same name run on the same instance. Its lock is
    * `leader:<name>`.
    *
    * @allowed text of 1 to 505 bytes
@@ -74,7 +74,7 @@ export interface LeaderOnlyOptions {
   name: string;
   /**
    * The lease of the leadership. If the leader dies, there is no leader for up to this long. Use one value for all
-   * methods with the same name.
+   * methods that give the same name.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
@@ -93,7 +93,7 @@ export interface LeaderOnlyOptions {
    * The lock service to use: the `service` name of a module registration.
    *
    * @allowed text
-   * @default the default one
+   * @default the default service
    */
   service?: string;
 }

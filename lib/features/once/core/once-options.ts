@@ -19,7 +19,7 @@ export interface OnceOptions<T = unknown> extends Pick<
   'waitMs' | 'leaseMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'onLost' | 'signal' | 'group' | 'label' | 'warnAfterMs'
 > {
   /**
-   * Time for which calls get the stored result, from the end of the work. It is only stored in Redis.
+   * Time for which calls get the stored result, from the end of the work. The result is stored in Redis only.
    *
    * @allowed 1 ms to 365 days
    */
@@ -28,20 +28,20 @@ export interface OnceOptions<T = unknown> extends Pick<
    * Time to wait for the call that does the work. With 0, the call doesn't wait: it returns the stored result, does the
    * work if no other call does, and otherwise fails with `LockBusyError`.
    *
-   * @allowed 0 ms and more, or `Infinity`
+   * @allowed 0 ms or more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * The maximum size of a stored result, as text. A larger one is returned to its caller and to waiting calls in the
-   * same process, but not stored, which is logged once.
+   * The maximum size of a stored result, as text. A larger result is returned to its caller and to waiting calls in the
+   * same process, but not stored; the log reports that once.
    *
    * @allowed 1 to 16777216 bytes
    * @default 65536
    */
   maxBytes?: number;
   /**
-   * Converts the result to the text that is stored. Set `parse` too. Not called for `undefined`.
+   * Converts the result to the stored text. Set `parse` too. Not called for `undefined`.
    *
    * @allowed a function that returns a string
    * @default `JSON.stringify`

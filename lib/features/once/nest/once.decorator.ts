@@ -31,17 +31,18 @@ const DECORATOR = '@Once';
 export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = never>
   extends Omit<OnceOptions<R>, 'signal' | 'label'>, Pick<CallOptions<A>, 'label'> {
   /**
-   * The key of the result, or a function that returns it. It gets the method's arguments, with the object as `this`. The
-   * key must contain everything that the result depends on. The tag ``key`report:${id}` `` rejects a missing id.
+   * The key of the result, or a function that returns it. The function gets the method's arguments, with the object as
+   * `this`. The key must contain everything that the result depends on. The tag ``key`report:${id}` `` rejects a
+   * missing id.
    *
    * @allowed a name, or a function that returns one
    */
   key: string | ((...args: A) => string | Mistake<KeyMistake>);
   /**
-   * The `service` of the registration to use.
+   * The lock service to use: the `service` name of a module registration.
    *
    * @allowed text
-   * @default the default one
+   * @default the default service
    */
   service?: string;
 }

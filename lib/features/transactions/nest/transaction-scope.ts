@@ -8,14 +8,14 @@ interface ScopedTransaction {
   hasEnded: boolean;
 }
 
-/** An adapter of `@nestjs-cls/transactional`, as far as {@link TransactionScope.follow} changes it. */
+/** The part of an adapter of `@nestjs-cls/transactional` that {@link TransactionScope.follow} changes. */
 export interface TransactionalAdapterLike {
   optionsFactory: (...args: never[]) => object;
 }
 
 /**
- * The module option `transactions` for every library whose transaction is a function that resolves after the commit: a
- * lock that is acquired inside it is released after the commit or the rollback.
+ * A value for the module option `transactions`, for every library that runs a transaction in a function and resolves
+ * after the commit. A lock that is acquired inside such a transaction is released after the commit or the rollback.
  *
  * ```ts
  * export const transactions = new TransactionScope();
@@ -28,8 +28,8 @@ export class TransactionScope implements TransactionHooks {
   readonly #storage = new AsyncLocalStorage<ScopedTransaction>();
 
   /**
-   * Calls a function that opens a transaction and resolves after its end. Inside another `run`, the leases last until
-   * the end of the outer one.
+   * Calls a function that opens a transaction and resolves once the transaction has ended. Inside another `run`, the
+   * leases last until the end of the outer one.
    *
    * @returns the result of the function, once the leases are released
    */
@@ -42,7 +42,7 @@ export class TransactionScope implements TransactionHooks {
    * Makes an adapter of `@nestjs-cls/transactional` pass its transactions to this scope. Modifies the adapter.
    *
    * @returns the adapter
-   * @throws InvalidLockOptionsError if it is not such an adapter
+   * @throws InvalidLockOptionsError if the argument is not such an adapter
    */
   follow<A extends TransactionalAdapterLike>(adapter: A): A {
     const optionsFactory = (adapter as Partial<TransactionalAdapterLike> | null)?.optionsFactory;
@@ -62,13 +62,13 @@ export class TransactionScope implements TransactionHooks {
     return adapter;
   }
 
-  /** The transaction that the running async context is in. The lock service asks for it. */
+  /** Returns the transaction of the running async context. Called by the lock service. */
   current(): object | undefined {
     const transaction = this.#storage.getStore();
     return transaction?.hasEnded === false ? transaction : undefined;
   }
 
-  /** The lock service calls it. */
+  /** Called by the lock service. */
   runOnEnd(transaction: object, callback: () => Promise<void>): void {
     (transaction as ScopedTransaction).callbacks.push(callback);
   }

@@ -4,7 +4,7 @@ import { callback, checked, type OptionsOf, OptionTable, wrongValue } from '../.
 /** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
 export interface TypeormTransactionalOptions {
   /**
-   * From `typeorm-transactional`: calls back when a transaction has ended.
+   * From `typeorm-transactional`: calls the callback when a transaction has ended.
    *
    * @allowed a function
    */
@@ -24,7 +24,7 @@ export interface TypeormTransactionalOptions {
   dataSources?: readonly string[];
 }
 
-/** A data source of TypeORM, as far as the lock service looks at it. */
+/** The part of a TypeORM data source that the lock service reads. */
 export interface TransactionalDataSource {
   readonly manager: { readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined };
 }
@@ -36,8 +36,8 @@ export const TYPEORM_TRANSACTIONAL_OPTIONS = new OptionTable({
 } satisfies OptionsOf<TypeormTransactionalOptions>);
 
 /**
- * The module option `transactions` for `typeorm-transactional`: a lock that is acquired inside its transaction is
- * released after the commit or the rollback.
+ * Returns a value for the module option `transactions`, for `typeorm-transactional`. A lock that is acquired inside one
+ * of its transactions is released after the commit or the rollback.
  *
  * ```ts
  * import { getDataSourceByName, runOnTransactionComplete } from 'typeorm-transactional';

@@ -15,13 +15,13 @@ import { LockTimeoutError } from '../../../kernel/api/busy-errors.js';
 /** Options of `locks.waitUntilFree()`. */
 export interface WaitUntilFreeOptions {
   /**
-   * Time to wait. 0 only checks, `Infinity` never gives up.
+   * Time to wait. 0 only checks once; `Infinity` waits forever.
    *
-   * @allowed 0 ms and more, or `Infinity`
-   * @default the module's
+   * @allowed 0 ms or more, or `Infinity`
+   * @default the module's `waitMs`
    */
   waitMs?: number;
-  /** Ends the wait with `LockAbortedError` when it aborts. @default none */
+  /** When it aborts, the wait ends with a `LockAbortedError`. @default none */
   signal?: AbortSignal;
 }
 

@@ -28,7 +28,7 @@ export interface HolderKey {
   readonly isForeign?: boolean;
 }
 
-/** The origins of calls that have waited, sampled. */
+/** A call site from which calls have waited, and the number of those calls in the sample. */
 export interface SampledSite {
   readonly callSite: string;
   readonly calls: number;
@@ -39,17 +39,19 @@ export interface Blocker {
   /** The group of the calls that waited. */
   readonly waiter: string;
   /**
-   * The group of the holders they waited for; `_unknown` if it is unknown, `_other` for all without a group of their
-   * own.
+   * The group of the holders that they waited for: `_unknown` if it is not known, `_other` if it is not counted
+   * separately.
    */
   readonly holder: string;
-  /** The process of those holders, if only that is known. */
+  /** The process of the holders, if only that is known. */
   readonly instanceId?: string;
-  /** The time that all these calls have waited for them together, in milliseconds. */
+  /** The total time that these calls have waited for the holders, in milliseconds. */
   readonly waitedMs: number;
-  /** The number of calls that have waited for them. A call that has waited for two groups counts for both. */
+  /** The number of calls that have waited for the holders. A call that has waited for two groups counts for both. */
   readonly calls: number;
-  /** The sites of `acquire` and `tryAcquire` from which some of these calls came, of one call in 64. */
+  /**
+   * The call sites of `acquire` and `tryAcquire` from which these calls came, sampled from one call in 64 by default.
+   */
   readonly callSites: readonly SampledSite[];
   /** For people: `Orders.pay waited 3.2 s in 41 calls for NightlyReport.run`. */
   readonly text: string;

@@ -5,14 +5,14 @@ import type { Durations } from './duration-histogram.js';
 /** The module option `contention`. */
 export type ContentionSettings = {
   /**
-   * `true` counts from the start of the application. Otherwise counting starts, and costs something, with the first
-   * call of `locks.contention()`.
+   * `true` starts counting when the application starts. Otherwise counting, which has a small cost, starts with the
+   * first call of `locks.contention()`.
    *
    * @default false
    */
   fromStart?: boolean;
   /**
-   * Records the call site of `acquire` or `tryAcquire` for one of this many calls that have waited; 0 for none.
+   * Records the call site of one in this many `acquire` and `tryAcquire` calls that have waited; 0 records none.
    *
    * @allowed 0 to 1000000
    * @default 64
@@ -28,14 +28,14 @@ export const CONTENTION_SETTINGS = new OptionTable({
 /** Options of `locks.contention()`. */
 export interface ContentionOptions {
   /**
-   * The maximum number of groups and pairs of groups to return, longest waits first.
+   * The maximum number of groups, and of pairs of groups, to return. The longest waits come first.
    *
    * @allowed 1 to 1000
    * @default 50
    */
   top?: number;
   /**
-   * Counts again from zero after this call.
+   * `true` resets the counts to zero after this call.
    *
    * @default false
    */
@@ -47,30 +47,31 @@ export const CONTENTION_OPTIONS = new OptionTable({
   reset: flag().default(false),
 } satisfies OptionsOf<ContentionOptions>);
 
-/** The waits and holds of one group of calls of this process. */
+/** The waits and holds of one group of calls in this process. */
 export interface GroupContention {
-  /** `Class.method` of a decorated method, or a part of the resource; `_other` for all that have none of their own. */
-  readonly group: string;
-  /** The number of its calls that wait at this moment. */
-  readonly waiting: number;
   /**
-   * The number of its calls that had to wait, and have ended their wait. The others were granted or refused at once.
+   * `Class.method` of a decorated method, or a part of the resource; `_other` for all calls whose group is not counted
+   * separately.
    */
+  readonly group: string;
+  /** The number of its calls that are waiting now. */
+  readonly waiting: number;
+  /** The number of its calls that had to wait and no longer do. The other calls were granted or rejected at once. */
   readonly waited: number;
   /**
-   * Durations of its calls to acquire: granted ones, and the ones that waited and failed. A call that was refused at
-   * once, such as a `tryAcquire` that finds the resource busy, is left out, and so are the candidates of a leadership.
+   * The durations of its calls to acquire that were granted, or that waited and failed. Calls that were rejected at
+   * once, such as a `tryAcquire` of a busy resource, are left out, and so are candidates for a leadership.
    */
   readonly wait: Durations;
-  /** Durations of its leases that have ended. */
+  /** The durations of its leases that have ended. */
   readonly hold: Durations;
 }
 
-/** The groups of calls in this process, and which waits for which. Frozen, and can be serialized as JSON. */
+/** The groups of calls in this process, and which group waited for which. Frozen, and can be serialized as JSON. */
 export interface Contention {
   /** The name of the lock service. */
   readonly service: string;
-  /** This process. */
+  /** The name of this process. */
   readonly instanceId: string;
   /** When counting began, by the clock of this machine, in epoch milliseconds. */
   readonly since: number;

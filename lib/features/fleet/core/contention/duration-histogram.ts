@@ -1,16 +1,17 @@
 import { DURATION_BUCKETS_MS } from '../../../../kernel/util/durations.js';
 
-/** The durations of many calls, in milliseconds. */
+/** Statistics of the durations of many calls or leases, in milliseconds. */
 export interface Durations {
   readonly count: number;
   readonly totalMs: number;
-  /** Half of them took no longer. As exact as the buckets. */
+  /** The median, as exact as the buckets. */
   readonly p50Ms: number;
-  /** 19 of 20 took no longer. As exact as the buckets. */
+  /** The 95th percentile, as exact as the buckets. */
   readonly p95Ms: number;
   readonly maxMs: number;
   /**
-   * The number in each bucket: up to 1 ms, 2 ms, 5 ms, 10, 25, 50, 100, 250, 500 ms, 1 s, 2.5, 5, 10, 30, 60 s; longer.
+   * The number of durations in each bucket: up to 1, 2, 5, 10, 25, 50, 100, 250 and 500 ms, up to 1, 2.5, 5, 10, 30 and
+   * 60 s, and longer.
    */
   readonly buckets: readonly number[];
 }

@@ -13,18 +13,18 @@ import { describeCause, describeCycle, describeHolding, describeOverlap, describ
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 import type { FleetReport } from '../roll/lock-fleet.js';
 
-/** Options of `locks.explain()`: the known facts about a call that was refused. */
+/** Options of `locks.explain()`: facts about a call that was rejected. */
 export interface ExplainOptions {
   /**
-   * The mode of a rejected call, to check whether it fits.
+   * The mode that the rejected call requested, to check whether the resource is in use in another mode.
    *
    * @default none
    */
   mode?: AcquireMode;
   /**
-   * The permits of a rejected call, to check whether there are as many.
+   * The number of permits that the rejected call requested, to check whether the semaphore has that many.
    *
-   * @allowed 1 and more
+   * @allowed 1 or more
    * @default none
    */
   permits?: number;

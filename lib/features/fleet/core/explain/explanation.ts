@@ -2,11 +2,11 @@ import type { LockState } from '../../../../kernel/store/lock-state.js';
 
 /** The likely cause that {@link LockExplanation} names. */
 const LOCK_CAUSES = [
-  /** No process holds it, and none waits for it. */
+  /** No process holds the resource, and none waits for it. */
   'free',
-  /** It is held or is about to be granted, and nothing that is seen is wrong. */
+  /** The resource is held or about to be granted, and no problem is visible. */
   'inUse',
-  /** The holder has it for 5 s or longer, no renewal is overdue, and other calls wait. */
+  /** The holder has had the resource for 5 s or longer, no renewal is overdue, and other calls wait. */
   'holderSlow',
   /**
    * The lease is about to expire and was not renewed when it was due: the holder has died, is blocked or cannot reach
@@ -17,28 +17,30 @@ const LOCK_CAUSES = [
   'fixedLease',
   /** Calls wait for each other in a cycle: each holds what the next one waits for. All instances were asked. */
   'deadlock',
-  /** The run of a job holds it, and later ticks were skipped or wait, because it has not ended. */
+  /**
+   * The run of a job holds the resource, and later ticks were skipped or are waiting, because the run has not ended.
+   */
   'overlap',
-  /** Its holder leads, and keeps it for as long as it leads. The others are candidates. */
+  /** The holder is a leader, and keeps the resource for as long as it leads. The waiters are candidates. */
   'leadership',
-  /** The processes in the queue do not keep their places any more. */
+  /** The processes in the queue no longer extend their places. */
   'deadWaiters',
-  /** Its holder has released it, but it stays taken until `minHoldMs` has passed. */
+  /** The holder has released the resource, but it is kept until `minHoldMs` has passed. */
   'kept',
-  /** It is in use in another mode than it is asked for, or as a semaphore of another size. */
+  /** The resource is in use in another mode than the call requests, or as a semaphore of another size. */
   'mismatch',
-  /** A database transaction of this process keeps it until it ends. */
+  /** A database transaction of this process keeps the resource until the transaction ends. */
   'transaction',
-  /** The async context that asks holds it itself. */
+  /** The async context that asks holds the resource itself. */
   'heldByThisCall',
-  /** Another call of this process holds it, and calls of this process wait. */
+  /** Another call of this process holds the resource, and calls of this process wait. */
   'heldByThisProcess',
 ] as const;
 export type LockCause = (typeof LOCK_CAUSES)[number];
 
 /** The result of `locks.explain()`. Frozen, and can be serialized as JSON. */
 export class LockExplanation {
-  /** All sentences in one text. */
+  /** All sentences as one text. */
   readonly text: string;
 
   constructor(
@@ -46,8 +48,8 @@ export class LockExplanation {
     /** The likely cause. */
     readonly cause: LockCause,
     /**
-     * The explanation for a person, the most important sentence first: the holders, the waiters, the cause, and the
-     * remedy. Names are escaped.
+     * The explanation for people: the holders, the waiters, the cause and the remedy. The most important sentence comes
+     * first. Names are escaped.
      */
     readonly sentences: readonly string[],
     /** The state in Redis, as in `locks.inspect()`. */
@@ -57,7 +59,7 @@ export class LockExplanation {
     Object.freeze(this);
   }
 
-  /** The text. */
+  /** Returns `text`. */
   toString(): string {
     return this.text;
   }

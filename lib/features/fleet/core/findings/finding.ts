@@ -32,30 +32,31 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** `critical`: work is blocked, or locks are unavailable. `warning`: it will, or may. `note`: worth knowing. */
+/** `critical`: work is blocked, or locks are unavailable. `warning`: that will or may happen. `note`: worth knowing. */
 export const SEVERITIES = ['critical', 'warning', 'note'] as const;
 
-/** One thing that is wrong, with its culprit and the right action. */
+/** One problem, with its culprit and the right action. */
 export interface Finding {
+  /** The urgency of the problem. */
   readonly severity: (typeof SEVERITIES)[number];
-  /** Stable, for programs. */
+  /** The kind of problem. The values are stable, so programs can rely on them. */
   readonly kind: FindingKind;
   /** One or two sentences for people. */
   readonly sentence: string;
   /** The resource, or the name of a job or a leadership. */
   readonly resource?: string;
-  /** Who causes it, as far as that is known. */
+  /** The cause of the problem, as far as it is known. */
   readonly culprit?: {
     readonly instanceId?: string;
-    /** The group of its work. */
+    /** The group of the work that causes it. */
     readonly work?: string;
     readonly callSite?: string;
   };
-  /** In epoch milliseconds, by the clock of Redis. */
+  /** When the problem began, in epoch milliseconds, by the clock of Redis. */
   readonly since?: number;
-  /** The calls that wait because of it, and the groups of their work: at most five. */
+  /** The number of calls that wait because of it, and up to five groups of their work. */
   readonly blocked?: { readonly calls: number; readonly works: readonly string[] };
-  /** What to do. `command` is quoted for a shell. */
+  /** The right action. `command` is quoted for a shell. */
   readonly action: { readonly text: string; readonly command: string };
 }
 

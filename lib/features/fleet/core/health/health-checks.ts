@@ -15,7 +15,8 @@ import { milliseconds, type OptionsOf, OptionTable } from '../../../../kernel/ap
 /** Options of `locks.health()`. */
 export interface HealthOptions {
   /**
-   * Time to wait for Redis before it counts as down. The default is below Kubernetes' timeout of one second.
+   * Time to wait for Redis before it counts as down. The default is below the default timeout of a Kubernetes probe,
+   * one second.
    *
    * @allowed 1 ms to 60 s
    * @default 800
@@ -34,7 +35,7 @@ export interface LeadershipHealth {
   readonly isLeader: boolean;
 }
 
-/** The result of `locks.health()`. It has no addresses, no names of resources and no credentials. */
+/** The result of `locks.health()`. It contains no addresses, no resource names and no credentials. */
 export interface LockHealth {
   /**
    * `up`: locks can be acquired. `degraded`: the same, but `problems` is not empty. `down`: some or all locks cannot be
@@ -43,17 +44,17 @@ export interface LockHealth {
   readonly status: 'up' | 'degraded' | 'down';
   readonly topology: LockTopology;
   /**
-   * The round trip of a script that writes, in milliseconds, on the slowest required server. `null` if too few servers
-   * have answered.
+   * The round-trip time of a script that writes, on the slowest of the required servers, in milliseconds. `null` if too
+   * few servers answered.
    */
   readonly roundTripMs: number | null;
-  /** The numbers of all servers, of required ones, and of servers that are up. */
+  /** The number of servers in total, the number required to grant a lock, and the number that are up. */
   readonly servers: { readonly total: number; readonly needed: number; readonly up: number };
   /** The problems. Empty when `status` is `up`. */
   readonly problems: readonly HealthProblem[];
   /** The number of leases that this process holds, including leaderships and jobs. */
   readonly held: number;
-  /** The number of calls of this process that wait for a lock, without candidates for a leadership. */
+  /** The number of calls of this process that wait for a lock, not counting candidates for a leadership. */
   readonly waiting: number;
   /** The time that the oldest of these calls has waited, in milliseconds; 0 if none waits. */
   readonly oldestWaitMs: number;

@@ -20,23 +20,23 @@ export interface FleetOptions {
    */
   group?: string;
   /**
-   * The maximum number of leases and waiting calls to list per instance, the oldest first. An answer has at most 4 kB,
-   * so it may list fewer.
+   * The maximum number of leases and waiting calls to list per instance, the oldest first. An answer is limited to 4
+   * kB, so it may list fewer.
    *
    * @allowed 1 to 100
    * @default 100
    */
   limit?: number;
   /**
-   * Time to wait for answers. Ends sooner once all instances that Redis knows have answered.
+   * Time to wait for answers. The wait ends earlier if all instances that Redis knows of have answered.
    *
    * @allowed 10 ms to 4 s
    * @default 300
    */
   timeoutMs?: number;
   /**
-   * Also finds holders that no instance lists, by `locks.list()`, which scans the database. By default only for
-   * resources that a listed call waits for.
+   * `true` also scans the database, like `locks.list()`, for holders that no instance lists. By default, they are only
+   * looked up for resources that a listed call waits for.
    *
    * @default false
    */
@@ -56,9 +56,9 @@ export interface FleetLease {
   readonly resource: string;
   readonly mode: LockMode;
   readonly fencingToken: number;
-  /** For how long this call has held it, in milliseconds. */
+  /** The time for which this call has held the resource, in milliseconds. */
   readonly heldMs: number;
-  /** The rest of the lease unless it is renewed, as that process trusts it, in milliseconds. */
+  /** The time until the lease ends unless it is renewed, by the clock of its process, in milliseconds. */
   readonly leftMs: number;
   /** The group of the call, as events and metrics have it. */
   readonly group: string;
@@ -69,7 +69,7 @@ export interface FleetLease {
    * for more than half a second.
    */
   readonly callSite?: string;
-  /** `true` if nothing in that process refers to it any more, so that nothing can release it. */
+  /** `true` if nothing in that process refers to it any more, so nothing can release it. */
   readonly isLeaked: boolean;
 }
 
@@ -79,19 +79,19 @@ export interface FleetWait {
   readonly call: number;
   readonly resource: string;
   readonly mode: LockMode;
-  /** Its wait so far, in milliseconds. */
+  /** The time that it has waited so far, in milliseconds. */
   readonly waitedMs: number;
-  /** Its place in the queue of Redis, counted from 1. Only known of the first call of an instance. */
+  /** Its place in the queue of Redis, counted from 1. Only known for the first waiting call of an instance. */
   readonly place?: number;
   readonly group: string;
   /**
-   * The site of the call, relative to the working directory of that process, for calls inside of work under a lease.
-   * Not known for all.
+   * The call site, relative to the working directory of that process. Only recorded for calls inside of work under a
+   * lease, and not for all of them.
    */
   readonly callSite?: string;
   /**
-   * The leases that its caller holds: by the work that it belongs to, and the parts that a call for several resources
-   * already has. `held` of that instance has the same resource and token, unless its list was cut.
+   * The leases that its caller already holds: the leases of the work around it, and the granted parts of a call for
+   * several resources. The instance lists the same resources and tokens in `held`, unless that list was cut.
    */
   readonly holds: readonly { readonly resource: string; readonly fencingToken: number }[];
 }
@@ -105,30 +105,30 @@ export interface FleetInstance {
   readonly pid: number;
   /** The version of this package. */
   readonly version: string;
-  /** For how long its lock service has existed, in milliseconds. */
+  /** The age of its lock service, in milliseconds. */
   readonly uptimeMs: number;
   /** The duration of one turn of its event loop when it was asked, in milliseconds. */
   readonly loopDelayMs: number;
   /**
-   * The longest time within the last minute for which its event loop was blocked, as its renewals have noticed, in
+   * The longest time for which its event loop was blocked within the last minute, as far as renewals noticed it, in
    * milliseconds.
    */
   readonly blockedMs: number;
-  /** `true` if messages of grants are known to arrive there. If not, its waiting calls ask every second. */
+  /** `true` if grant messages are known to arrive there. Otherwise, its waiting calls ask Redis every second. */
   readonly hearing: boolean;
-  /** `renewalsFail`: a renewal has failed within the last minute. `shuttingDown`: it takes no new locks. */
+  /** `renewalsFail`: a renewal has failed within the last minute. `shuttingDown`: it acquires no new locks. */
   readonly health: 'up' | 'renewalsFail' | 'shuttingDown';
   /** Its leases, the longest held first. */
   readonly held: readonly FleetLease[];
-  /** Its waiting calls: first the ones that hold something, each sorted by the longest wait. */
+  /** Its waiting calls: first calls that already hold a lease, then the others, each sorted by the longest wait. */
   readonly waiting: readonly FleetWait[];
-  /** The leaderships that it campaigns for. `elections`: how often it was elected in the last ten minutes. */
+  /** The leaderships that it campaigns for. `elections`: the number of times it was elected in the last ten minutes. */
   readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean; readonly elections: number }[];
-  /** The singleton jobs whose code it has. */
+  /** The singleton jobs that it has the code of. */
   readonly jobs: readonly string[];
   /**
-   * Counts of the last minute in that instance. Counting begins with the first roll call, and ends a minute after the
-   * last one: `null` in the first answer. `forMs` is the time for which it has counted.
+   * The counts of that instance in the last minute. It counts from the first roll call until a minute after the last
+   * one, so this is `null` in its first answer. `forMs` is the time for which it has counted.
    */
   readonly lastMinute: {
     readonly forMs: number;
@@ -140,16 +140,16 @@ export interface FleetInstance {
     /** The number of calls that waited, and timed out. */
     readonly timedOut: number;
   } | null;
-  /** The number of leases that were lost in the last ten minutes, whether it counts or not. */
+  /** The number of leases that it lost in the last ten minutes, even if `lastMinute` is `null`. */
   readonly lostLately: number;
   /**
-   * The resources whose waits timed out there in the last minute, the most time-outs first: three at most. Counted like
+   * Up to three resources for which its calls timed out in the last minute, the most time-outs first. Counted like
    * `lastMinute`.
    */
   readonly timeouts: readonly { readonly resource: string; readonly calls: number }[];
   /**
-   * The groups that its calls have waited for, the longest waits first: five at most, of the last five to ten minutes.
-   * Counted like `lastMinute`.
+   * Up to five groups that its calls waited for in the last five to ten minutes, the longest waits first. Counted like
+   * `lastMinute`.
    */
   readonly blockers: readonly {
     /** The group of the calls that waited. */
@@ -160,16 +160,16 @@ export interface FleetInstance {
     readonly calls: number;
   }[];
   /**
-   * Locks that its calls have taken in opposite orders, so that they can deadlock: each is a cycle of calls that wanted
-   * one lock under another. The first three that it has seen.
+   * Locks that its calls have acquired in opposite orders, so that they can deadlock. Each entry is a cycle of calls
+   * that wanted one lock while they held another. Only the first three cycles are listed.
    */
   readonly lockOrders: readonly (readonly {
     readonly holds: string;
     readonly wants: string;
-    /** The site of the call that wanted it, relative to the working directory of that process. */
+    /** The call site that wanted it, relative to the working directory of that process. */
     readonly callSite?: string;
   }[])[];
-  /** The numbers of entries that were left out. */
+  /** The number of entries that were left out of each list. */
   readonly more: {
     readonly held: number;
     readonly waiting: number;
@@ -179,9 +179,9 @@ export interface FleetInstance {
 }
 
 /**
- * What is known of a process. `alive`: it has answered. `silent`: it is subscribed, and has not answered. `dead`: it is
- * not subscribed, and a lease that it renewed before has missed two renewals. `unknown`: it is not subscribed, or Redis
- * cannot tell.
+ * The state of a process, as far as it is known. `alive`: it has answered. `silent`: it is subscribed, but has not
+ * answered. `dead`: it is not subscribed, and a lease that it renewed before has missed two renewals. `unknown`: it is
+ * not subscribed, or Redis cannot tell.
  */
 export type InstanceLife = 'alive' | 'silent' | 'dead' | 'unknown';
 
@@ -189,15 +189,18 @@ export type InstanceLife = 'alive' | 'silent' | 'dead' | 'unknown';
 export interface UnlistedHolder extends Holder {
   readonly resource: string;
   readonly life: InstanceLife;
-  /** `true` if its instance has answered, and so is alive. Its list may have been too long. */
+  /** `true` if its instance has answered, so it is alive; its list may have been cut. */
   readonly hasAnswered: boolean;
 }
 
-/** The reports of all instances: what the findings are derived from. */
+/** The reports of all instances. The findings are derived from them. */
 export interface FleetReport {
   /** The name of the lock service that has asked. */
   readonly service: string;
-  /** When the question was sent, by the clock of Redis, in epoch milliseconds. Callers within a second share it. */
+  /**
+   * When the roll call was sent, by the clock of Redis, in epoch milliseconds. Callers within a second share one roll
+   * call.
+   */
   readonly askedAt: number;
   /**
    * `complete`: all instances that Redis knew have answered. `partial`: some have not, or an answer could not be read.
@@ -209,8 +212,8 @@ export interface FleetReport {
   /** The instances that have answered, by their ids. */
   readonly instances: readonly FleetInstance[];
   /**
-   * The ids of instances that are subscribed and have not answered: frozen, too busy, without messages, or of an old
-   * version. On a cluster, and without the right `+pubsub|channels`, not all of them are known.
+   * The ids of instances that are subscribed but have not answered. They are frozen, too busy, cut off from messages,
+   * or run an old version. On a cluster, or without the permission `+pubsub|channels`, not all of them are known.
    */
   readonly silent: readonly string[];
   /**
@@ -220,16 +223,16 @@ export interface FleetReport {
   /** The number of answers that could not be read: forged, too long, or of a newer version. */
   readonly unreadable: number;
   /**
-   * Holders that no instance has listed: dead ones, above all. Found of resources that a listed call waits for, at most
-   * 100, and with `scan` of all.
+   * Holders that no instance has listed, most of them dead. They are looked up for up to 100 resources that a listed
+   * call waits for; with `scan`, for all resources.
    */
   readonly unlisted: readonly UnlistedHolder[];
-  /** `true` if `scan` has found more than 10,000 resources, and has looked at the first of them only. */
+  /** `true` if `scan` found more than 10,000 resources, and only checked that many. */
   readonly isScanCut: boolean;
   /**
-   * Calls that wait for each other in a cycle: each wants a lock of the next one. Found among the listed calls, so a
-   * question about some resources finds fewer of them. Only waits count that had begun before the first instance
-   * answered.
+   * Calls that wait for each other in a cycle: each wants a lock that the next one holds. They are found among the
+   * listed calls, so a roll call with a `prefix` or `group` finds fewer of them. Only waits that began before the first
+   * instance answered count.
    */
   readonly deadlocks: readonly (readonly DeadlockedCall[])[];
 }

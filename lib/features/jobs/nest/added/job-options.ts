@@ -21,24 +21,25 @@ import {
 import { INTERVAL_RANGE } from '../job-ticks.js';
 import { describeTime, timeOf } from '../job-schedules.js';
 
-/** A job on a cron expression, for `SingletonJobs.add`. It is like `@SingletonCron`. */
+/** A job with a cron expression, for `SingletonJobs.add`. It works like `@SingletonCron`. */
 export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /**
-   * The name of the job, the same on every instance and unique among jobs. The `SchedulerRegistry` uses it too.
+   * The name of the job, the same on every instance and unique among jobs. The `SchedulerRegistry` lists the job under
+   * it.
    *
    * @allowed 1 to 200 characters
    */
   name: string;
   /**
-   * The schedule.
+   * The schedule of the job.
    *
-   * @allowed what `@Cron` takes: a cron expression, a Date, or a DateTime of luxon
+   * @allowed as in `@Cron`: a cron expression, a `Date`, or a luxon `DateTime`
    */
   cron: CronOptions extends { cronTime: infer T } ? T : string | Date;
   /**
    * The time zone of the expression.
    *
-   * @allowed the name of a zone, such as `Europe/Vienna`
+   * @allowed the name of a time zone, such as `Europe/Vienna`
    * @default the process's time zone
    */
   timeZone?: string;
@@ -53,7 +54,7 @@ export interface AddedCronJob extends Omit<SingletonTickOptions, 'name' | 'servi
   at?: never;
 }
 
-/** A job that runs once per interval, for `SingletonJobs.add`. It is like `@SingletonInterval`. */
+/** A job that runs once per interval, for `SingletonJobs.add`. It works like `@SingletonInterval`. */
 interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
@@ -63,11 +64,11 @@ interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'>
   at?: never;
 }
 
-/** A job that runs once, for `SingletonJobs.add`. After its run, it is removed; on the other instances, at its date. */
+/** A job that runs once, for `SingletonJobs.add`. It is removed after its run; on the other instances, at its date. */
 interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
-  /** The time of its run. @allowed a Date in the future, or a DateTime of luxon */
+  /** The time of its run. @allowed a `Date` in the future, or a luxon `DateTime` */
   at: Date | { toMillis(): number };
   cron?: never;
   intervalMs?: never;
@@ -137,14 +138,14 @@ export function fleetOptionsOf(job: AddedJob): SingletonTickOptions {
 /** Options of `SingletonJobs.runNow`. */
 export interface RunNowOptions {
   /**
-   * The requester, for the job's history.
+   * The person or program that requests the run, for the job's history.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why, for the log and the event.
+   * The reason, for the log and the event.
    *
    * @allowed 1 to 200 characters
    * @default none
@@ -155,14 +156,14 @@ export interface RunNowOptions {
 /** Options of `SingletonJobs.resume`. */
 export interface ResumeOptions {
   /**
-   * The requester, for the log and the event.
+   * The person or program that resumes the job, for the log and the event.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why, for the log and the event.
+   * The reason, for the log and the event.
    *
    * @allowed 1 to 200 characters
    * @default none
@@ -184,14 +185,14 @@ export interface HistoryOptions {
 /** Options of `SingletonJobs.pause`. */
 export interface PauseOptions {
   /**
-   * The requester, shown by `list` and `get` and in the event `tickSkipped`.
+   * The person or program that pauses the job. Shown by `list` and `get`, and in the event `tickSkipped`.
    *
    * @allowed 1 to 100 characters
    * @default none
    */
   by?: string;
   /**
-   * Why, shown by `list`, `get` and the log, and in the events `jobCommand` and `tickSkipped`.
+   * The reason. Shown by `list`, `get` and the log, and in the events `jobCommand` and `tickSkipped`.
    *
    * @allowed 1 to 200 characters
    * @default none
@@ -200,7 +201,7 @@ export interface PauseOptions {
   /**
    * The end of the pause. Without it, the pause lasts until `resume`.
    *
-   * @allowed a Date in the future, or its milliseconds since 1970
+   * @allowed a `Date` in the future, or epoch milliseconds
    * @default none
    */
   until?: Date | number;

@@ -86,14 +86,14 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Adds a job while the application runs. It is like a decorated one: each tick runs on one of the instances that have
-   * added it. The `SchedulerRegistry` of `@nestjs/schedule` lists it under its name. Errors of the work are logged, as
-   * for a decorated job. A job with `at` is removed after its run.
+   * Adds a job while the application runs. It works like a decorated job: each tick runs on one of the instances that
+   * have added it, and errors of the work are logged. The `SchedulerRegistry` of `@nestjs/schedule` lists it under its
+   * name. A job with `at` is removed after its run.
    *
    * @param work the function to call with each run
-   * @throws InvalidLockOptionsError when an option is invalid, a job has this name already, the application has not
-   * started yet, or there is no `ScheduleModule`; then nothing was changed
-   * @throws LockShutdownError when the application shuts down
+   * @throws InvalidLockOptionsError if an option is invalid, another job has this name, the application has not started
+   *   yet, or `ScheduleModule` is missing; nothing has changed then
+   * @throws LockShutdownError if the application is shutting down
    */
   add(job: AddedJob, work: JobMethod): void {
     this.#checkRuns('add');
@@ -116,10 +116,10 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   /**
    * Removes a job that {@link add} has added on this instance, so that it no longer fires. A run in progress continues,
-   * and so does a tick that has fired.
+   * and so does a tick that has already fired.
    *
-   * @throws JobNotFoundError when there is no such job on this instance
-   * @throws InvalidLockOptionsError when a decorator declares the job
+   * @throws JobNotFoundError if there is no such job on this instance
+   * @throws InvalidLockOptionsError if a decorator declares the job
    */
   remove(name: string): void {
     this.#checkAdded('remove', name);
@@ -129,13 +129,13 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   /**
    * Gives a cron job another schedule on this instance, from its next tick on. Call it on every instance, because each
-   * follows its own schedule. A decorated job needs a `name`. A run in progress continues.
+   * instance follows its own schedule. A decorated job needs a `name`. A run in progress continues.
    *
-   * @param cron a cron expression, in the time zone that the job has, or a date. A job with `at` takes dates only
-   * @throws JobNotFoundError when there is no such job on this instance: one with `at` is gone if another instance
-   * claimed its tick
-   * @throws InvalidLockOptionsError when it cannot be scheduled, or the job has no expression; then it keeps its
-   * schedule
+   * @param cron a cron expression in the job's time zone, or a date. A job with `at` accepts only dates
+   * @throws JobNotFoundError if this instance has no such job; a job with `at` is gone once another instance has
+   *   claimed its tick
+   * @throws InvalidLockOptionsError if the new schedule is invalid, or the job has no cron expression; it then keeps
+   *   its schedule
    */
   reschedule(name: string, cron: AddedCronJob['cron']): void {
     this.#checkRuns('reschedule');
@@ -159,15 +159,16 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Runs a job now, on this instance, under the lock of the job. It takes no tick of the schedule. The run has `manual:
-   * true`. If an earlier run has not ended, on any instance, `overlap` of the job decides: with `'wait'` it runs after
-   * that one, otherwise it is rejected. A pause does not stop it, and no instance reruns it after a crash.
+   * Runs a job now, on this instance, under the job's lock, without using up a tick of its schedule. The run has
+   * `manual: true`. If an earlier run is still in progress on any instance, the job's `overlap` decides: with `'wait'`,
+   * the new run starts afterwards; otherwise the call is rejected. A pause does not prevent the run, and no instance
+   * reruns it after a crash.
    *
    * @returns what the job returned
-   * @throws LockBusyError if it is rejected because an earlier run has not ended
-   * @throws JobNotFoundError when this instance has no such job; `instances` names the ones that have it
-   * @throws LockUnavailableError when Redis does not answer within `waitMs` of the job
-   * @throws LockShutdownError when the application shuts down
+   * @throws LockBusyError if the call is rejected because an earlier run has not ended
+   * @throws JobNotFoundError if this instance has no such job; `instances` lists the instances that have it
+   * @throws LockUnavailableError if Redis does not answer within the job's `waitMs`
+   * @throws LockShutdownError if the application is shutting down
    * @throws the error of the job
    */
   async runNow(name: string, options: RunNowOptions = {}): Promise<unknown> {
@@ -193,12 +194,12 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /**
-   * Returns all jobs with the `keyPrefix` of this lock service, by name: the jobs of this application, and the ones of
-   * other applications that Redis knows. A job of `runSingleton` is not listed until it is paused, because no instance
-   * registers it. The other methods accept its name.
+   * Returns all jobs under the `keyPrefix` of this lock service, sorted by name: the jobs of this application, and jobs
+   * of other applications that Redis knows of. A job of `runSingleton` is not listed until it is paused, because no
+   * instance registers it; but the other methods accept its name.
    *
-   * @throws LockUnavailableError when Redis cannot be reached; on a quorum, which keeps no records of jobs
-   * @throws InvalidLockOptionsError when the application has not started yet, as all methods of this class
+   * @throws LockUnavailableError if Redis is unreachable, or on a quorum, which keeps no records of jobs
+   * @throws InvalidLockOptionsError if the application has not started yet, like all methods of this class
    */
   async list(): Promise<JobInfo[]> {
     this.#checkStarted('list');
@@ -208,19 +209,19 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   /**
    * Returns the state of a job across all instances.
    *
-   * @throws JobNotFoundError when there is no such job
-   * @throws LockUnavailableError as {@link list} does
+   * @throws JobNotFoundError if there is no such job
+   * @throws LockUnavailableError like {@link list}
    */
   async get(name: string): Promise<JobInfo> {
     return this.#recordsFor('get', name).get(name, new Set(this.#names()));
   }
 
   /**
-   * Returns the newest runs of a job, the newest first, and the ticks that were missed. A run whose process died shows
-   * as `crashed` once its lease has expired. Redis keeps `historySize` of them.
+   * Returns the latest runs and missed ticks of a job, newest first. A run whose process died is shown as `crashed`
+   * once its lease has expired. Redis keeps the latest `historySize` entries.
    *
-   * @throws JobNotFoundError when there is no such job
-   * @throws LockUnavailableError as {@link list} does
+   * @throws JobNotFoundError if there is no such job
+   * @throws LockUnavailableError like {@link list}
    */
   async history(name: string, options: HistoryOptions = {}): Promise<JobRun[]> {
     HISTORY_OPTIONS.check('history', options);
@@ -234,8 +235,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * `paused`, and does not count as missed. A new pause replaces the earlier one.
    *
    * @returns the replaced pause, if there was one
-   * @throws JobNotFoundError when there is no such job
-   * @throws LockUnavailableError as {@link list} does
+   * @throws JobNotFoundError if there is no such job
+   * @throws LockUnavailableError like {@link list}
    */
   async pause(name: string, options: PauseOptions = {}): Promise<JobPause | undefined> {
     checkPauseOptions(options, clockOf(this.#deps.service).wallNow());
@@ -249,8 +250,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    * Ends a pause: the ticks that are due from now on run. Ticks that were due during the pause do not.
    *
    * @returns the pause that ended, or `undefined` if the job was not paused
-   * @throws JobNotFoundError when there is no such job
-   * @throws LockUnavailableError as {@link list} does
+   * @throws JobNotFoundError if there is no such job
+   * @throws LockUnavailableError like {@link list}
    */
   async resume(name: string, options: ResumeOptions = {}): Promise<JobPause | undefined> {
     RESUME_OPTIONS.check('resume', options);
@@ -263,7 +264,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     this.#registry = found?.instance as SchedulerRegistry | undefined;
   }
 
-  /** Called by Nest. From now on jobs can be added. */
+  /** Called by Nest. From now on, jobs can be added. */
   onApplicationBootstrap(): void {
     this.#state = 'running';
     partsOf(this.#deps.service)?.jobs?.records.requests.serve({
@@ -291,7 +292,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     }
   }
 
-  /** Called by Nest. No job can be added any more. The scheduler ends the timers of all jobs. */
+  /** Called by Nest. From now on, no job can be added. The scheduler ends the timers of all jobs. */
   onModuleDestroy(): void {
     this.#state = 'closed';
   }

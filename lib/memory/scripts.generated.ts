@@ -17,22 +17,25 @@ function beginClock(): void {
 
 // redis/lua/include/fence.lua
 function mintToken(fenceKey?: Value): Value {
-  let tick: Value = lua.tried(() => redis.incr(fenceKey));
-  if (typeof tick === 'object') {
-    if (/integer/.test(tick.err) || /overflow/.test(tick.err)) {
+  let half: Value = lua.tried(() => redis.incrby(fenceKey, 2));
+  if (typeof half === 'object') {
+    if (/integer/.test(half.err) || /overflow/.test(half.err)) {
       redis.llen(fenceKey);
     }
-    tick = redis.incr(fenceKey);
+    half = redis.incrby(fenceKey, 2);
   }
-  if (tick > 281474976710655) {
+  if (half > 281474976710655) {
     redis.llen(fenceKey);
   }
   const floor = (now - 1577836800000) * 100;
-  if (tick < floor) {
-    tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-    redis.set(fenceKey, lua.formatInteger(tick));
+  if (half < floor) {
+    half = Number(half === 2 ? floor + 100 + 2 * Math.floor((clock[1] % 1000) / 20) : floor) + 1;
+    redis.set(fenceKey, lua.formatInteger(half));
+  } else if (half % 2 === 0) {
+    half = Number(half) + 1;
+    redis.set(fenceKey, lua.formatInteger(half));
   }
-  const token = tick * 32;
+  const token = (half - 1) * 32;
   return token;
 }
 
@@ -1150,22 +1153,25 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
     labelText = undefined;
   }
   if (isFree && askedMode === 'exclusive') {
-    let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
-    if (typeof tick === 'object') {
-      if (/integer/.test(tick.err) || /overflow/.test(tick.err)) {
+    let half: Value = lua.tried(() => redis.incrby(KEYS[2], 2));
+    if (typeof half === 'object') {
+      if (/integer/.test(half.err) || /overflow/.test(half.err)) {
         redis.llen(KEYS[2]);
       }
-      tick = redis.incr(KEYS[2]);
+      half = redis.incrby(KEYS[2], 2);
     }
-    if (tick > 281474976710655) {
+    if (half > 281474976710655) {
       redis.llen(KEYS[2]);
     }
     const floor = (now - 1577836800000) * 100;
-    if (tick < floor) {
-      tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-      redis.set(KEYS[2], lua.formatInteger(tick));
+    if (half < floor) {
+      half = Number(half === 2 ? floor + 100 + 2 * Math.floor((clock[1] % 1000) / 20) : floor) + 1;
+      redis.set(KEYS[2], lua.formatInteger(half));
+    } else if (half % 2 === 0) {
+      half = Number(half) + 1;
+      redis.set(KEYS[2], lua.formatInteger(half));
     }
-    const token = tick * 32;
+    const token = (half - 1) * 32;
     const text = `${ARGV[0]} ${lua.formatInteger(token)} ${ARGV[1]}`;
     redis.set(KEYS[0], labelText !== undefined ? `${text} ${labelText}` : text, 'PX', ARGV[1]);
     return token;
@@ -1642,7 +1648,7 @@ function forceReleaseScript(KEYS: Value, ARGV: Value): Value {
 
   const meant: Value = lua.number(ARGV[0]);
   function isMeant(token?: Value): Value {
-    return Math.floor(token / 32) === Math.floor(meant / 32);
+    return token <= meant && Math.floor(token / 64) === Math.floor(meant / 64);
   }
   const [holder, token]: Value = readHolder(KEYS[0]);
   if (holder === false) {
@@ -1654,9 +1660,11 @@ function forceReleaseScript(KEYS: Value, ARGV: Value): Value {
   if (holder === '') {
     const entries: Value = redis.hgetall(KEYS[0]);
     let owner: Value;
+    let largest: Value = -1;
     for (let index = 1; index <= entries.length; index += 2) {
-      if (isMeant(lua.number(lua.match(entries[index], /^\d+ (\d+) \d+/) ?? -32))) {
-        owner = entries[index - 1];
+      const shared: Value = lua.number(lua.match(entries[index], /^\d+ (\d+) \d+/) ?? -64);
+      if (shared > largest && isMeant(shared)) {
+        [owner, largest] = [entries[index - 1], shared];
       }
     }
     if (owner !== undefined) {
@@ -2202,13 +2210,13 @@ function raiseTokenScript(KEYS: Value, ARGV: Value): Value {
       holder = owner;
     }
   }
-  const tick = Math.floor(raised / 32);
+  const half = Math.floor(raised / 64) * 2 + 1;
   const last: Value = lua.number(redis.get(KEYS[1]) ?? 0);
   if (last === undefined) {
     redis.llen(KEYS[1]);
   }
-  if (tick > last) {
-    redis.set(KEYS[1], lua.formatInteger(tick));
+  if (half > last) {
+    redis.set(KEYS[1], lua.formatInteger(half));
   }
   if (holder !== owner) {
     return 0;
@@ -2345,22 +2353,25 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
       if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
         isPassed = lua.attempt(() => {
           redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
-          let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
-          if (typeof tick === 'object') {
-            if (/integer/.test(tick.err) || /overflow/.test(tick.err)) {
+          let half: Value = lua.tried(() => redis.incrby(KEYS[2], 2));
+          if (typeof half === 'object') {
+            if (/integer/.test(half.err) || /overflow/.test(half.err)) {
               redis.llen(KEYS[2]);
             }
-            tick = redis.incr(KEYS[2]);
+            half = redis.incrby(KEYS[2], 2);
           }
-          if (tick > 281474976710655) {
+          if (half > 281474976710655) {
             redis.llen(KEYS[2]);
           }
           const floor = (now - 1577836800000) * 100;
-          if (tick < floor) {
-            tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-            redis.set(KEYS[2], lua.formatInteger(tick));
+          if (half < floor) {
+            half = Number(half === 2 ? floor + 100 + 2 * Math.floor((clock[1] % 1000) / 20) : floor) + 1;
+            redis.set(KEYS[2], lua.formatInteger(half));
+          } else if (half % 2 === 0) {
+            half = Number(half) + 1;
+            redis.set(KEYS[2], lua.formatInteger(half));
           }
-          const token = tick * 32;
+          const token = (half - 1) * 32;
           tokenText = lua.formatInteger(token);
           redis.set(KEYS[0], `${waiter} ${tokenText} ${about}`, 'PX', leaseMs);
           const terms = `${tokenText} ${sentAt}`;
@@ -2610,22 +2621,25 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
       if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
         isPassed = lua.attempt(() => {
           redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
-          let tick: Value = lua.tried(() => redis.incr(KEYS[2]));
-          if (typeof tick === 'object') {
-            if (/integer/.test(tick.err) || /overflow/.test(tick.err)) {
+          let half: Value = lua.tried(() => redis.incrby(KEYS[2], 2));
+          if (typeof half === 'object') {
+            if (/integer/.test(half.err) || /overflow/.test(half.err)) {
               redis.llen(KEYS[2]);
             }
-            tick = redis.incr(KEYS[2]);
+            half = redis.incrby(KEYS[2], 2);
           }
-          if (tick > 281474976710655) {
+          if (half > 281474976710655) {
             redis.llen(KEYS[2]);
           }
           const floor = (now - 1577836800000) * 100;
-          if (tick < floor) {
-            tick = tick === 1 ? floor + 100 + Math.floor((clock[1] % 1000) / 10) : floor;
-            redis.set(KEYS[2], lua.formatInteger(tick));
+          if (half < floor) {
+            half = Number(half === 2 ? floor + 100 + 2 * Math.floor((clock[1] % 1000) / 20) : floor) + 1;
+            redis.set(KEYS[2], lua.formatInteger(half));
+          } else if (half % 2 === 0) {
+            half = Number(half) + 1;
+            redis.set(KEYS[2], lua.formatInteger(half));
           }
-          const token = tick * 32;
+          const token = (half - 1) * 32;
           tokenText = lua.formatInteger(token);
           redis.set(KEYS[0], `${waiter} ${tokenText} ${about}`, 'PX', leaseMs);
           const terms = `${tokenText} ${sentAt}`;

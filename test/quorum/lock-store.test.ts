@@ -277,7 +277,7 @@ describe('an operator', () => {
       const state = await world.until(store.inspect('stock'));
       expect(state).toMatchObject({ mode: 'exclusive', holders: [{ instanceId: 'process-1', depth: 1 }] });
       const { fencingToken } = byLease ? lease : state.holders[0]!;
-      expect(await world.until(store.forceRelease('stock', fencingToken + 32))).toBe(false);
+      expect(await world.until(store.forceRelease('stock', fencingToken + 64))).toBe(false);
       expect(await world.until(store.forceRelease('stock', fencingToken))).toBe(true);
       expect(world.votes('stock')).toEqual(new Map());
     }

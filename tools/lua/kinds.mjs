@@ -6,7 +6,7 @@
  * @typedef {'number' | 'string' | 'boolean' | 'table' | 'maybe' | 'any'} Kind
  */
 
-const COUNTS = new Set('DEL EXISTS PTTL PEXPIRE HSET HDEL HLEN ZADD ZREM ZCARD ZCOUNT INCR'.split(' '));
+const COUNTS = new Set('DEL EXISTS PTTL PEXPIRE HSET HDEL HLEN ZADD ZREM ZCARD ZCOUNT INCRBY'.split(' '));
 const LISTS = new Set('HMGET HGETALL HSCAN HRANDFIELD ZRANGE LRANGE TIME'.split(' '));
 const OF_FUNCTIONS = {
   'string.sub': 'string',

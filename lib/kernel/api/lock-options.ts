@@ -112,7 +112,7 @@ export interface LockOptions {
   attemptTimeoutMs?: number;
   /**
    * `true` gives waiting processes strict turns, one lease each, in order of arrival. By default, a process may pass
-   * the lock on among its own calls up to 31 times in a row, for at most 10 ms.
+   * the lock on among its own calls up to 63 times in a row, for at most 10 ms.
    *
    * @default false
    * @see docs/guide/waiting.md

@@ -9,7 +9,7 @@ import {
   type ResolvedLockOptions,
 } from '../api/lock-options.js';
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
-import { fencingTickOf } from '../store/fencing-token.js';
+import { fencingTickOf, TOKENS_PER_FENCING_TICK } from '../store/fencing-token.js';
 import type { LockOwner, Retention } from '../store/lock-store.js';
 import type { FollowedHold } from '../tracing/followers.js';
 
@@ -65,10 +65,10 @@ export interface StoreRelease {
 
 const NONE: readonly LocalHolder[] = [];
 
-/** A fencing tick has numbers for this many leases after its first one. */
-const MAX_HAND_OVERS = 31;
+/** A fencing tick has a number for each of them. */
+const MAX_HAND_OVERS = TOKENS_PER_FENCING_TICK - 1;
 /**
- * The time for which a store lease may be passed on in its process. A whole row of short work takes 0.3 ms, and longer
+ * The time for which a store lease may be passed on in its process. A whole row of short work takes 0.6 ms, and longer
  * work gains little from a saved round trip, while other processes would wait longer.
  */
 const HAND_OVERS_MS = 10;
@@ -202,7 +202,7 @@ export class StoreLease {
 
   /**
    * Returns true if a lease with these options may follow the one that ends now. Limited, because waiters of other
-   * processes must get their turn, and the store leaves room for 32 tokens only. And if the store has forgotten this
+   * processes must get their turn, and a fencing tick has 64 tokens. And if the store has forgotten this
    * lease unnoticed, the next token would be smaller than the ones it has granted since.
    */
   mayHandOverTo(next: HandOverOptions, now = this.clock.now()): boolean {

@@ -16,8 +16,9 @@
 -- @include passed-on
 
 local meant = tonumber(ARGV[1])
+-- Two grants of an older version can share the numbers of one: the token that counts up from the larger is meant.
 local function isMeant(token)
-  return math.floor(token / 32) == math.floor(meant / 32)
+  return token <= meant and math.floor(token / 64) == math.floor(meant / 64)
 end
 
 local holder, token = readHolder(KEYS[1])
@@ -26,9 +27,10 @@ if holder == false then
 end
 local wasHeld, lock = 0, nil
 if holder == '' then
-  local entries, owner = redis.call('HGETALL', KEYS[1]), nil
+  local entries, owner, largest = redis.call('HGETALL', KEYS[1]), nil, -1
   for index = 1, #entries, 2 do
-    if isMeant(tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -32)) then owner = entries[index] end
+    local shared = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -64)
+    if shared > largest and isMeant(shared) then owner, largest = entries[index], shared end
   end
   if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
 elseif holder and isMeant(tonumber(token) or 0) then

@@ -37,7 +37,7 @@ local arguments = {
   lrange = {key, 0, 0}, ltrim = {key, 0, 0}, lrem = {key, 0, ''}, lset = {key, 0, ''},
   info = {'server'},
   -- These would write, if there were no text and the key were allowed.
-  hset = isSafe and {key, '', ''}, incr = isSafe and {key}, lpush = isSafe and {key, ''},
+  hset = isSafe and {key, '', ''}, incrby = isSafe and {key, 0}, lpush = isSafe and {key, ''},
 }
 local function try(command)
   local form = arguments[command]

@@ -21,10 +21,11 @@ if holder == '' then
   permits, token, expiry, about = findMember(KEYS[1], owner)
   if permits then holder = owner end
 end
-local tick = math.floor(raised / 32)
+-- The last half of its tick: see mint.lua.
+local half = math.floor(raised / 64) * 2 + 1
 local last = tonumber(redis.call('GET', KEYS[2]) or 0)
 if not last then redis.call('LLEN', KEYS[2]) end
-if tick > last then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
+if half > last then redis.call('SET', KEYS[2], string.format('%.0f', half)) end
 if holder ~= owner then return 0 end
 if (tonumber(token) or 0) >= raised then return 1 end
 if permits then

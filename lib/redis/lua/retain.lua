@@ -37,7 +37,7 @@ if isKept then
   releaseLock(KEYS[1], KEYS[2], fenceKey, owner)
   return passedOn(1)
 end
--- A token is 32 to a tick, and a tick is 10 microseconds.
+-- A tick is 20 microseconds and has 64 tokens.
 if holder == owner and ARGV[2] ~= '' and token then
   leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
 end

@@ -10,12 +10,12 @@
 
 redis.call('EXISTS', KEYS[1], KEYS[2])
 redis.call('SET', KEYS[1], redis.call('GET', KEYS[3]) or '0', 'PX', 1000)
-local tick = redis.pcall('INCR', KEYS[1])
+local half = redis.pcall('INCRBY', KEYS[1], 2)
 redis.call('DEL', KEYS[1])
-if type(tick) == 'table' then
-  if not string.find(tick.err, 'integer') and not string.find(tick.err, 'overflow') then return tick end
-  tick = math.huge
+if type(half) == 'table' then
+  if not string.find(half.err, 'integer') and not string.find(half.err, 'overflow') then return half end
+  half = math.huge
 end
 -- This raises Redis's own error, as in mint.lua.
-if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
+if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
 return 1

@@ -60,7 +60,7 @@ export interface ScriptSender {
 }
 
 /** The command by which a script counts the fence up. No token is minted without it; see lua/include/mint.lua. */
-const MINTS = /\bredis\.p?call\('INCR'/;
+const MINTS = /\bredis\.p?call\('INCRBY'/;
 
 /** @param name the name of its file in lua/, in camel case */
 export function defineScript(name: keyof typeof SCRIPT_TEXTS): Script;

@@ -16,21 +16,24 @@ if labelText == '' then labelText = nil end
 if isFree and askedMode == 'exclusive' then
 
   -- Usually one command: the floor has to be set only once per millisecond.
-  local tick = redis.pcall('INCR', KEYS[3])
-  if type(tick) == 'table' then
+  local half = redis.pcall('INCRBY', KEYS[3], 2)
+  if type(half) == 'table' then
     -- A text of another program: LLEN raises Redis's own WRONGTYPE.
-    if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
-    tick = redis.call('INCR', KEYS[3])
+    if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
+    half = redis.call('INCRBY', KEYS[3], 2)
   end
   -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
-  if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
+  if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
   local floor = (now - 1577836800000) * 100
-  if tick < floor then
+  if half < floor then
     -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
-    tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
-    redis.call('SET', KEYS[3], string.format('%.0f', tick))
+    half = (half == 2 and floor + 100 + 2 * math.floor(clock[2] % 1000 / 20) or floor) + 1
+    redis.call('SET', KEYS[3], string.format('%.0f', half))
+  elseif half % 2 == 0 then
+    half = half + 1
+    redis.call('SET', KEYS[3], string.format('%.0f', half))
   end
-  local token = tick * 32
+  local token = (half - 1) * 32
   local text = ARGV[1] .. ' ' .. string.format('%.0f', token) .. ' ' .. ARGV[2]
   redis.call('SET', KEYS[1], labelText and text .. ' ' .. labelText or text, 'PX', ARGV[2])
   return token
@@ -42,21 +45,24 @@ const fence = `
 local function mintToken(fenceKey)
 
   -- Usually one command: the floor has to be set only once per millisecond.
-  local tick = redis.pcall('INCR', fenceKey)
-  if type(tick) == 'table' then
+  local half = redis.pcall('INCRBY', fenceKey, 2)
+  if type(half) == 'table' then
     -- A text of another program: LLEN raises Redis's own WRONGTYPE.
-    if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', fenceKey) end
-    tick = redis.call('INCR', fenceKey)
+    if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', fenceKey) end
+    half = redis.call('INCRBY', fenceKey, 2)
   end
   -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
-  if tick > 281474976710655 then redis.call('LLEN', fenceKey) end
+  if half > 281474976710655 then redis.call('LLEN', fenceKey) end
   local floor = (now - 1577836800000) * 100
-  if tick < floor then
+  if half < floor then
     -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
-    tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
-    redis.call('SET', fenceKey, string.format('%.0f', tick))
+    half = (half == 2 and floor + 100 + 2 * math.floor(clock[2] % 1000 / 20) or floor) + 1
+    redis.call('SET', fenceKey, string.format('%.0f', half))
+  elseif half % 2 == 0 then
+    half = half + 1
+    redis.call('SET', fenceKey, string.format('%.0f', half))
   end
-  local token = tick * 32
+  local token = (half - 1) * 32
   return token
 end
 `;
@@ -1236,8 +1242,9 @@ return 1
 // redis/lua/force-release.lua
 const forceReleaseScript = `
 local meant = tonumber(ARGV[1])
+-- Two grants of an older version can share the numbers of one: the token that counts up from the larger is meant.
 local function isMeant(token)
-  return math.floor(token / 32) == math.floor(meant / 32)
+  return token <= meant and math.floor(token / 64) == math.floor(meant / 64)
 end
 
 local holder, token = readHolder(KEYS[1])
@@ -1247,9 +1254,10 @@ if holder == false then
 end
 local wasHeld, lock = 0, nil
 if holder == '' then
-  local entries, owner = redis.call('HGETALL', KEYS[1]), nil
+  local entries, owner, largest = redis.call('HGETALL', KEYS[1]), nil, -1
   for index = 1, #entries, 2 do
-    if isMeant(tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -32)) then owner = entries[index] end
+    local shared = tonumber(string.match(entries[index + 1], '^%d+ (%d+) %d+') or -64)
+    if shared > largest and isMeant(shared) then owner, largest = entries[index], shared end
   end
   if owner then wasHeld, lock = removeMember(KEYS[1], owner) end
 elseif holder and isMeant(tonumber(token) or 0) then
@@ -1739,7 +1747,7 @@ local arguments = {
   lrange = {key, 0, 0}, ltrim = {key, 0, 0}, lrem = {key, 0, ''}, lset = {key, 0, ''},
   info = {'server'},
   -- These would write, if there were no text and the key were allowed.
-  hset = isSafe and {key, '', ''}, incr = isSafe and {key}, lpush = isSafe and {key, ''},
+  hset = isSafe and {key, '', ''}, incrby = isSafe and {key, 0}, lpush = isSafe and {key, ''},
 }
 local function try(command)
   local form = arguments[command]
@@ -1784,10 +1792,11 @@ if holder == '' then
   permits, token, expiry, about = findMember(KEYS[1], owner)
   if permits then holder = owner end
 end
-local tick = math.floor(raised / 32)
+-- The last half of its tick: see mint.lua.
+local half = math.floor(raised / 64) * 2 + 1
 local last = tonumber(redis.call('GET', KEYS[2]) or 0)
 if not last then redis.call('LLEN', KEYS[2]) end
-if tick > last then redis.call('SET', KEYS[2], string.format('%.0f', tick)) end
+if half > last then redis.call('SET', KEYS[2], string.format('%.0f', half)) end
 if holder ~= owner then return 0 end
 if (tonumber(token) or 0) >= raised then return 1 end
 if permits then
@@ -1896,21 +1905,24 @@ if isOwners and not ARGV[2] then
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
         -- Usually one command: the floor has to be set only once per millisecond.
-        local tick = redis.pcall('INCR', KEYS[3])
-        if type(tick) == 'table' then
+        local half = redis.pcall('INCRBY', KEYS[3], 2)
+        if type(half) == 'table' then
           -- A text of another program: LLEN raises Redis's own WRONGTYPE.
-          if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
-          tick = redis.call('INCR', KEYS[3])
+          if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
+          half = redis.call('INCRBY', KEYS[3], 2)
         end
         -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
-        if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
+        if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
         local floor = (now - 1577836800000) * 100
-        if tick < floor then
+        if half < floor then
           -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
-          tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
-          redis.call('SET', KEYS[3], string.format('%.0f', tick))
+          half = (half == 2 and floor + 100 + 2 * math.floor(clock[2] % 1000 / 20) or floor) + 1
+          redis.call('SET', KEYS[3], string.format('%.0f', half))
+        elseif half % 2 == 0 then
+          half = half + 1
+          redis.call('SET', KEYS[3], string.format('%.0f', half))
         end
-        local token = tick * 32
+        local token = (half - 1) * 32
         tokenText = string.format('%.0f', token)
         redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
         local terms = tokenText .. ' ' .. sentAt
@@ -2046,7 +2058,7 @@ if isKept then
   releaseLock(KEYS[1], KEYS[2], fenceKey, owner)
   return passedOn(1)
 end
--- A token is 32 to a tick, and a tick is 10 microseconds.
+-- A tick is 20 microseconds and has 64 tokens.
 if holder == owner and ARGV[2] ~= '' and token then
   leftMs = math.min(leftMs, 1577836800000 + math.floor(token / 3200) + ARGV[2] - now)
 end
@@ -2117,21 +2129,24 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
         -- Usually one command: the floor has to be set only once per millisecond.
-        local tick = redis.pcall('INCR', KEYS[3])
-        if type(tick) == 'table' then
+        local half = redis.pcall('INCRBY', KEYS[3], 2)
+        if type(half) == 'table' then
           -- A text of another program: LLEN raises Redis's own WRONGTYPE.
-          if string.find(tick.err, 'integer') or string.find(tick.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
-          tick = redis.call('INCR', KEYS[3])
+          if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
+          half = redis.call('INCRBY', KEYS[3], 2)
         end
         -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
-        if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
+        if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
         local floor = (now - 1577836800000) * 100
-        if tick < floor then
+        if half < floor then
           -- The count restarts: Redis has lost its data. It continues above any token of this millisecond.
-          tick = tick == 1 and floor + 100 + math.floor(clock[2] % 1000 / 10) or floor
-          redis.call('SET', KEYS[3], string.format('%.0f', tick))
+          half = (half == 2 and floor + 100 + 2 * math.floor(clock[2] % 1000 / 20) or floor) + 1
+          redis.call('SET', KEYS[3], string.format('%.0f', half))
+        elseif half % 2 == 0 then
+          half = half + 1
+          redis.call('SET', KEYS[3], string.format('%.0f', half))
         end
-        local token = tick * 32
+        local token = (half - 1) * 32
         tokenText = string.format('%.0f', token)
         redis.call('SET', KEYS[1], waiter .. ' ' .. tokenText .. ' ' .. about, 'PX', leaseMs)
         local terms = tokenText .. ' ' .. sentAt
@@ -2204,14 +2219,14 @@ return 1
 const tryWriteScript = `
 redis.call('EXISTS', KEYS[1], KEYS[2])
 redis.call('SET', KEYS[1], redis.call('GET', KEYS[3]) or '0', 'PX', 1000)
-local tick = redis.pcall('INCR', KEYS[1])
+local half = redis.pcall('INCRBY', KEYS[1], 2)
 redis.call('DEL', KEYS[1])
-if type(tick) == 'table' then
-  if not string.find(tick.err, 'integer') and not string.find(tick.err, 'overflow') then return tick end
-  tick = math.huge
+if type(half) == 'table' then
+  if not string.find(half.err, 'integer') and not string.find(half.err, 'overflow') then return half end
+  half = math.huge
 end
 -- This raises Redis's own error, as in mint.lua.
-if tick > 281474976710655 then redis.call('LLEN', KEYS[3]) end
+if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
 return 1
 `;
 

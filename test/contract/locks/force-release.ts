@@ -55,18 +55,18 @@ export function describeForceRelease({ describe, it }: QueueSuite, features: Sto
       });
     }
 
-    it('takes any token of the lease: 32 tokens belong to one lease', async ({ holder, b }) => {
+    it('takes any token of the lease: 64 tokens belong to one lease', async ({ holder, b }) => {
       const owner = newOwner(holder, 'stock');
       const token = await take(holder, owner);
-      assert.equal(await b.store.forceRelease('stock', token + 32), false);
+      assert.equal(await b.store.forceRelease('stock', token + 64), false);
       assert.equal(await b.store.forceRelease('stock', token - 1), false);
       assert.equal(await holder.verify(owner), true);
-      assert.equal(await b.store.forceRelease('stock', token + 31), true);
+      assert.equal(await b.store.forceRelease('stock', token + 63), true);
       assert.equal(await holder.verify(owner), false);
     });
 
     it('ends nothing if no holder has this token', async ({ world, holder, a }) => {
-      assert.equal(await holder.forceRelease('stock', 32), false);
+      assert.equal(await holder.forceRelease('stock', 64), false);
       const owner = newOwner(holder, 'stock');
       const token = await take(holder, owner);
       await holder.release(owner);

@@ -69,7 +69,7 @@ export function describeLabels(suite: QueueSuite, features: StoreFeatures): void
         assert.equal(await holder.renew(owner, 2 * LONG_MS), true);
         assert.equal(await holder.renew(owner, LONG_MS, true), true);
         await take(holder, owner);
-        await holder.raiseToken(owner, (await holders())[0]!.fencingToken + 32);
+        await holder.raiseToken(owner, (await holders())[0]!.fencingToken + 64);
         await holder.setDepth(owner, 2, LONG_MS);
         assertEquals(await labels(), [LABEL]);
       });

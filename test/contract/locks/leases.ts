@@ -71,7 +71,7 @@ export function describeLeases(suite: Suite<Base>, features: StoreFeatures): voi
         const tenMicroseconds = (Date.UTC(2025, 0, 1) - Date.UTC(2020, 0, 1)) * 100;
         const token = await take(first, newOwner(first, 'stock'));
         assertAbove(token, tenMicroseconds * 32);
-        assert.equal(token % 32, 0);
+        assert.equal(token % 64, 0);
       },
     );
 

@@ -265,7 +265,7 @@ export function describeGrantMessages(inWorld: QueueSuite, features: StoreFeatur
       }
       assertGrowing(tokens);
       assert.equal(
-        tokens.every((token) => Number.isSafeInteger(token) && token % 32 === 0),
+        tokens.every((token) => Number.isSafeInteger(token) && token % 64 === 0),
         true,
       );
     },

@@ -171,11 +171,11 @@ describe('a store lease', () => {
       expect(storeLease.fencingToken).toBe(66);
     });
 
-    it('31 times, and never out of its tick', () => {
+    it('63 times, and never out of its tick', () => {
       const storeLease = start();
-      for (let i = 0; i < 31; i++, storeLease.mintToken()) expect(storeLease.mayHandOverTo(terms())).toBe(true);
+      for (let i = 0; i < 63; i++, storeLease.mintToken()) expect(storeLease.mayHandOverTo(terms())).toBe(true);
       expect(storeLease.mayHandOverTo(terms())).toBe(false);
-      expect(storeLease.fencingToken).toBe(64 + 31);
+      expect(storeLease.fencingToken).toBe(64 + 63);
     });
 
     it('not once it has ended, even if it is younger than 10 ms', () => {
@@ -291,7 +291,7 @@ describe('a lease with minHoldMs', () => {
       await world.clock.advance(4_999);
       expect(next.state).toBe('pending');
       await world.clock.advance(2);
-      expect(next.value?.fencingToken).toBeGreaterThan(lease.fencingToken + 31);
+      expect(next.value?.fencingToken).toBeGreaterThan(lease.fencingToken + 63);
     });
 
     it('accepts no lease that could be passed on in memory, because it counts from a grant of the store', async () => {

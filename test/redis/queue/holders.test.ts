@@ -32,7 +32,7 @@ describe('what Redis says of the holders', () => {
     expect(await counted(() => holder.locks.acquire('b'))).toEqual({
       time: 1,
       exists: 1,
-      incr: 1,
+      incrby: 1,
       set: expect.any(Number),
     });
     const lease = await holder.locks.acquire('c');

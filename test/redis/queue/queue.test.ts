@@ -64,7 +64,7 @@ describe('the queue of a resource', () => {
     await lease.release();
     await Promise.all(callers);
     expect(order).toEqual(Array.from({ length: 50 }, (_, i) => i));
-    // The release, a rotation for every 32 of them, and the last release. Some room where a run of them takes long.
+    // The release, a rotation if the row ends before, and the last release. Some room where a run of them takes long.
     expect((await commandCounts(admin())).evalsha).toBeLessThanOrEqual(4 + 10);
   });
 });

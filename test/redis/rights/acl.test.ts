@@ -12,7 +12,7 @@ const PASSWORD = 'pw-5ecret-of-the-user';
 /** Everything the library needs of an ACL user. */
 const ENOUGH = ['~lock:*', '&lock:*', '-@all', '+@connection', '+evalsha', '+eval', '+subscribe', '+publish', '+time'];
 const IN_SCRIPTS = [
-  ...'exists get set incr del pexpire pttl hget hset hmget hdel hlen hgetall hscan hrandfield'.split(' '),
+  ...'exists get set incrby del pexpire pttl hget hset hmget hdel hlen hgetall hscan hrandfield'.split(' '),
   ...'zadd zcard zcount zrange zrem zscore llen pubsub|numsub'.split(' '),
 ];
 /** Additional rights for `locks.list()`. */

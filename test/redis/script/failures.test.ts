@@ -71,16 +71,19 @@ describe('what Redis answers', () => {
 
   describe('if a command was renamed or is missing', () => {
     const PAGE = 'See docs/operations/acl.md#renamed-and-missing-commands';
-    const line = SCRIPTS.ACQUIRE.lua.split('\n').findIndex((text) => text.includes("redis.call('INCR'")) + 1;
+    const line = SCRIPTS.ACQUIRE.lua.split('\n').findIndex((text) => text.includes("redis.call('INCRBY'")) + 1;
 
     it.each([
       ["ERR unknown command 'EVALSHA', with args beginning with: 'sha' ", 'EVALSHA'],
       ['ERR unknown command `evalsha`, with args beginning with: `sha`', 'EVALSHA'],
-      [`ERR Unknown Redis command called from script script: ${SCRIPTS.ACQUIRE.sha}, on @user_script:${line}.`, 'INCR'],
+      [
+        `ERR Unknown Redis command called from script script: ${SCRIPTS.ACQUIRE.sha}, on @user_script:${line}.`,
+        'INCRBY',
+      ],
       [
         `ERR Error running script (call to f_${SCRIPTS.ACQUIRE.sha}): @user_script:${line}: @user_script: ${line}: ` +
           'Unknown Redis command called from Lua script',
-        'INCR',
+        'INCRBY',
       ],
       ['ERR Unknown Redis command called from script', 'a command of the script'],
     ])('names it, and the page: %s', (message, command) => {

@@ -50,15 +50,15 @@ describe('scripts run by their hash', () => {
   });
 });
 
-describe('a server without INCR', () => {
-  const redis = useRedis({ args: ['--rename-command', 'INCR', ''] });
+describe('a server without INCRBY', () => {
+  const redis = useRedis({ args: ['--rename-command', 'INCRBY', ''] });
   const start = useInstances(() => redis().url);
 
   it('is a typed error that names the command, although Redis does not', async () => {
     const { locks } = await start();
     const error = await rejection<LockUnavailableError>(locks.acquire('a', { waitMs: 5_000 }));
     expect(error).toBeInstanceOf(LockUnavailableError);
-    expect(error.message).toContain('This server does not know INCR: it was renamed');
+    expect(error.message).toContain('This server does not know INCRBY: it was renamed');
   });
 });
 

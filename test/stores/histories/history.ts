@@ -155,8 +155,8 @@ export class History {
     const held = this.#model.holdersOf(resource);
     const token = held[number]?.token ?? 0;
     // A tick shared by several readers identifies none of them.
-    if (held.filter((holder) => Math.floor(holder.token / 32) === Math.floor(token / 32)).length > 1) return;
-    const reply = await this.#watch.forceRelease(resource, token === 0 ? 32 : this.#comparison.tokens.real(token));
+    if (held.filter((holder) => Math.floor(holder.token / 64) === Math.floor(token / 64)).length > 1) return;
+    const reply = await this.#watch.forceRelease(resource, token === 0 ? 64 : this.#comparison.tokens.real(token));
     this.#comparison.same(reply, this.#model.forceRelease(resource, token), { forceRelease: resource, number });
   }
 

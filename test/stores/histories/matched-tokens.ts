@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 
-const TOKENS_PER_TICK = 32;
+const TOKENS_PER_TICK = 64;
 
 /** Which real token stands for which one of the model: the same ticks in the same order, the same numbers inside them. */
 export class TokenOrder {

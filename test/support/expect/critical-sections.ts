@@ -52,7 +52,7 @@ export class CriticalSections {
   rows(): number[] {
     const rows = new Map<number, number>();
     for (const token of this.tokens) {
-      const tick = Math.floor(token / 32);
+      const tick = Math.floor(token / 64);
       rows.set(tick, (rows.get(tick) ?? 0) + 1);
     }
     return [...rows.values()];

@@ -13,7 +13,7 @@ import { isExcluding, ValidLeases } from './valid-leases.js';
 
 /** The allowed delay of a call's end after its `waitMs`, for a clock that ticks in whole milliseconds. */
 const LATENESS_MS = 5;
-const TOKENS_PER_TICK = 32;
+const TOKENS_PER_TICK = 64;
 
 /** The events of a simulation, and its checks. Violations are thrown as soon as they are noticed. */
 export class ContentionHistory {

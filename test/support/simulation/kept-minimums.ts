@@ -3,9 +3,9 @@ import { fencingTickOf } from '../../../lib/kernel/store/fencing-token.js';
 import type { LockMode } from '../../../lib/kernel/api/lock-options.js';
 import { isExcluding } from './valid-leases.js';
 
-const TICKS_PER_MS = 100;
+const TICKS_PER_MS = 50;
 /** Grants of one moment have ticks one after another: so many may be ahead of the clock of the store. */
-const TICKS_AHEAD = 50;
+const TICKS_AHEAD = 25;
 
 interface Granted {
   readonly resource: string;

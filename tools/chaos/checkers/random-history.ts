@@ -38,7 +38,7 @@ export function randomHistory(seed: number, steps: number): Entry[] {
   const roll = dice(seed);
   const told = story();
   let tick = 1000;
-  const nextToken = (): number => ++tick * 32;
+  const nextToken = (): number => ++tick * 64;
   for (const resource of ['stock', 'prices', 'slots']) new Resource(told, resource, roll, nextToken).live(steps);
   const end = told.entries.reduce((latest, { at }) => Math.max(latest, at), 0);
   for (const process of PROCESSES) told.closes(process, end + 1, end + 2);

@@ -2,9 +2,9 @@ import { eventually } from '../../../support/expect/eventually.js';
 import { type JobRun, useJobFleets } from './job-process.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
 
-/** The intervals between the grants of the runs, by Redis's clock: a token is that time in units of 10 µs, times 32. */
+/** The intervals between the grants of the runs, by Redis's clock: a token is that time in units of 20 µs, times 64. */
 function gapsMs(runs: readonly JobRun[]): number[] {
-  return runs.slice(1).map((run, index) => (run.fencingToken - runs[index]!.fencingToken) / 32 / 100);
+  return runs.slice(1).map((run, index) => (run.fencingToken - runs[index]!.fencingToken) / 64 / 50);
 }
 
 describe('three processes', () => {

@@ -52,9 +52,9 @@ describe('passing a lease on inside the process', () => {
   });
 
   it('gives each lease a token of its own, larger by one, all within one tick', async () => {
-    const tokens = await run(32);
-    expect(tokens).toEqual(Array.from({ length: 32 }, (_, number) => tokens[0]! + number));
-    expect(tokens[0]! % 32).toBe(0);
+    const tokens = await run(64);
+    expect(tokens).toEqual(Array.from({ length: 64 }, (_, number) => tokens[0]! + number));
+    expect(tokens[0]! % 64).toBe(0);
   });
 
   it('reports each acquisition and release to the observers, and no loss', async () => {
@@ -95,13 +95,13 @@ describe('passing a lease on inside the process', () => {
 
   describe('ends', () => {
     it.each<[string, LockOptions, number]>([
-      ['after 31 more leases', {}, 31],
+      ['after 63 more leases', {}, 63],
       ['after each lease with strictOrder', { strictOrder: true }, 0],
     ])('%s: the lease is then rotated, once', async (_, options, passedOn) => {
       const tokens = await run(passedOn + 2, options);
       expect(verbs(a)).toEqual(['acquire', 'rotate', 'release']);
       expect(tokens[passedOn]).toBe(tokens[0]! + passedOn);
-      expect(tokens[passedOn + 1]! % 32).toBe(0);
+      expect(tokens[passedOn + 1]! % 64).toBe(0);
       expect(tokens[passedOn + 1]).toBeGreaterThan(tokens[passedOn]!);
     });
 
@@ -143,7 +143,7 @@ describe('passing a lease on inside the process', () => {
       await line[1]!.value.release();
       await settle();
       expect(verbs(a)).toEqual(['acquire', 'rotate']);
-      expect(line[2]!.value.fencingToken % 32).toBe(0);
+      expect(line[2]!.value.fencingToken % 64).toBe(0);
     });
   });
 });
@@ -223,7 +223,7 @@ describe('a store lease that several leases of a process share', () => {
       expect(own!.sentAt - old!.sentAt).toBe(DEADLINE_MS);
       expect(own!.owner).not.toBe(old!.owner);
       await world.clock.advance(100); // the lock is over in the store, too
-      expect(waiting.value.fencingToken % 32).toBe(0);
+      expect(waiting.value.fencingToken % 64).toBe(0);
       expect(waiting.value.fencingToken).toBeGreaterThan(first.fencingToken);
     });
 
@@ -272,7 +272,7 @@ describe('passing a lease on inside the process', () => {
       await settle();
       expect(verbs(a)).toEqual(['acquire', 'rotate']);
       expect(second.value.isHeld()).toBe(true);
-      expect(second.value.fencingToken % 32).toBe(0);
+      expect(second.value.fencingToken % 64).toBe(0);
     });
 
     it('with the old length after the lease was extended', async () => {
@@ -318,7 +318,7 @@ describe('passing a lease on inside the process', () => {
     await settle();
     expect([work.state, next.state]).toEqual(['fulfilled', 'fulfilled']);
     expect(depths).toEqual([1, 2, 1]);
-    expect(next.value % 32).toBe(1);
+    expect(next.value % 64).toBe(1);
     expect(a.store.sent('acquire')).toHaveLength(1);
     expect(world.server.isEmpty).toBe(true);
   });

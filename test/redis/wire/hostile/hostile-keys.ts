@@ -312,7 +312,7 @@ export class HostileKeys {
       case 'PROBE_INBOX':
         return [['lock:{r}:health:a'], ['lock:inbox:x', this.any(['probe x 1', '', '0 1 2 r'])]];
       case 'PROBE':
-        return [[], ['lock:{r}:probe', FENCE, 'lock:inbox:x', 'get set del time incr zadd publish']];
+        return [[], ['lock:{r}:probe', FENCE, 'lock:inbox:x', 'get set del time incrby zadd publish']];
     }
   }
 }

@@ -7,7 +7,7 @@ import { Struck } from '../struck.js';
 import type { Verdict } from '../violation.js';
 
 /** Tokens of one tick: the first one is given by Redis, the others inside the process. */
-const TOKENS_PER_TICK = 32;
+const TOKENS_PER_TICK = 64;
 
 /** A lease that a process got by its place in the queue, and when that began to be known and to be over. */
 interface Turn {

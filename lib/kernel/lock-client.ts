@@ -31,8 +31,8 @@ import type { CampaignOptions, Leadership } from '../features/leader/core/leader
 import type { LockWatches } from '../features/watch/core/lock-watches.js';
 import { drain } from './holding/lock-context.js';
 import type { Runtime } from './holding/runtime.js';
-import type { AnyLease } from './lease/composite-lease.js';
-import type { LeaseDeps } from './lease/lease-deps.js';
+import type { Acquired } from './lease/composite-lease.js';
+import type { KernelParts } from './lease/kernel-parts.js';
 import type { LeaseFactory } from './lease/lease-factory.js';
 import type { SingleLease } from './lease/single-lease.js';
 import type { OpenTransaction } from './lease/transaction-leases.js';
@@ -53,7 +53,7 @@ export class LockClient {
   readonly watches: LockWatches;
   readonly jobs: ClientJobs;
   /** Its parts, also for the testing kit. */
-  readonly deps: LeaseDeps;
+  readonly deps: KernelParts;
   readonly leases: LeaseFactory;
   /** Returns the locks that this process holds, waits for and still has to release at this moment. */
   readonly stats: () => LockStats;
@@ -116,7 +116,7 @@ export class LockClient {
     return this.deps.leaks.withOrigin(below, begin);
   }
 
-  acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<AnyLease> {
+  acquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<Acquired> {
     // Not async, because every promise on the way to Redis costs.
     try {
       const names = this.#namesOf(resource, 'acquire', options);
@@ -140,7 +140,7 @@ export class LockClient {
     return resolved;
   }
 
-  async tryAcquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<AnyLease | null> {
+  async tryAcquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<Acquired | null> {
     const names = this.#namesOf(resource, 'tryAcquire', options);
     try {
       return await this.leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin);

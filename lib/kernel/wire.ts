@@ -17,7 +17,7 @@ import { LockOrder } from './holding/lock-order.js';
 import type { Runtime } from './holding/runtime.js';
 import { Watchdog } from './holding/watchdog.js';
 import { Leaks, type OnLeak } from './lease/leaks.js';
-import type { LeaseDeps } from './lease/lease-deps.js';
+import type { KernelParts } from './lease/kernel-parts.js';
 import { LeaseFactory } from './lease/lease-factory.js';
 import type { SingleLease } from './lease/single-lease.js';
 import { TransactionLeases } from './lease/transaction-leases.js';
@@ -62,7 +62,7 @@ interface Replaceable {
 
 /** All parts of a lock client. */
 export interface LockParts {
-  readonly deps: LeaseDeps;
+  readonly deps: KernelParts;
   readonly leases: LeaseFactory;
   readonly telemetries: Telemetries;
   readonly stats: () => LockStats;
@@ -112,7 +112,7 @@ export function wire(options: LockClientOptions, replaceable: Replaceable): Lock
   const active = new ActiveHolds();
   const localQueues = replaceable.createQueues(runtime);
   const leaks = new Leaks(active, observers, clock, watchdog, options.onLeak ?? 'warn', observation);
-  const deps: LeaseDeps = { ...runtime, localQueues, watchdog, active, context, leaks };
+  const deps: KernelParts = { ...runtime, localQueues, watchdog, active, context, leaks };
   const leases = new LeaseFactory(deps);
   leases.labelsGroups = options.labelGroups ?? false;
   if (options.transactions) leases.transactions = new TransactionLeases(options.transactions, deps, leases);

@@ -1,6 +1,6 @@
 import type { AcquireReply, LockOwner, Queueing } from '../kernel/store/lock-store.js';
 import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
-import type { PushedGrant, HolderNotice } from '../kernel/store/message-health.js';
+import type { PushedGrant, PushedNotice } from '../kernel/store/message-health.js';
 import { LOCK_DEFAULTS } from '../kernel/api/lock-options.js';
 import { CandidateAtNode, idOfAttempt, type OnReleased, stampOf, tokenOf, type Vote } from './candidate-at-node.js';
 import { askMajority, enoughToDeny } from './majority.js';
@@ -98,7 +98,7 @@ export class Candidate {
    * A node announces when it becomes free. The lock may be free when a majority is. If the node was asked again since,
    * its answer is newer, and the message may be a copy of an old one.
    */
-  onRetained(index: number, { leftMs, sentAt: askedAt, isFor }: HolderNotice): void {
+  onRetained(index: number, { leftMs, sentAt: askedAt, isFor }: PushedNotice): void {
     const { clock, majority, retained } = this.deps;
     const atNode = this.atNodes[index]!;
     if (this.#state !== 'collecting' || !this.#queueing || askedAt < Math.floor(this.#queueing.sentAt)) return;

@@ -2,7 +2,7 @@ import type { Alarms } from '../kernel/util/alarms.js';
 import type { Clock, Random } from '../kernel/util/clock.js';
 import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
 import type { LockStore, LockOwner, Retention } from '../kernel/store/lock-store.js';
-import type { PushedGrant, HolderNotice } from '../kernel/store/message-health.js';
+import type { PushedGrant, PushedNotice } from '../kernel/store/message-health.js';
 import { OrphanReleases } from '../kernel/store/orphan-releases.js';
 
 /** One store of a quorum, and its name in messages. */
@@ -32,7 +32,7 @@ export interface QuorumDeps extends QuorumNodes {
   /** Called for a lock that was won when no request was waiting for its answer. */
   readonly granted: (grant: PushedGrant) => void;
   /** Called when a majority of the nodes has announced when it becomes free. */
-  readonly retained: (notice: HolderNotice) => void;
+  readonly retained: (notice: PushedNotice) => void;
   readonly newAttempt: () => number;
 }
 

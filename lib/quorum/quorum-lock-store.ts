@@ -11,7 +11,7 @@ import type {
 import {
   onlyListener,
   type PushedGrant,
-  type HolderNotice,
+  type PushedNotice,
   type StoreListener,
 } from '../kernel/store/message-health.js';
 import { asStoreError, LockStoreError } from '../kernel/store/store-error.js';
@@ -80,7 +80,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     this.location = JSON.stringify(nodes.map(({ store }) => store.location ?? '').toSorted());
     const majority = majorityOf(nodes.length);
     const granted = (grant: PushedGrant) => this.#listener?.granted(grant);
-    const retained = (notice: HolderNotice) => this.#listener?.retained?.(notice);
+    const retained = (notice: PushedNotice) => this.#listener?.retained?.(notice);
     let attempts = 0;
     const newAttempt = () => ++attempts;
     this.quorum = { ...timing, nodes: this.nodes, majority, random, fencing, granted, retained, newAttempt };
@@ -223,7 +223,7 @@ export class QuorumLockStore extends AskedNodes implements LockStore {
     return askMajority(this.quorum, { send: (node, index) => send(node, ownerAt(index, owner, candidate)) });
   }
 
-  #onRetained(index: number, notice: HolderNotice): void {
+  #onRetained(index: number, notice: PushedNotice): void {
     for (const candidate of this.#candidates.of(notice.resource)) candidate.onRetained(index, notice);
   }
 

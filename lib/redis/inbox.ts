@@ -2,7 +2,7 @@ import { inRootContext } from '../kernel/util/async-contexts.js';
 import { type Clock, SYSTEM_CLOCK, type Timer } from '../kernel/util/clock.js';
 import type {
   PushedGrant,
-  HolderNotice,
+  PushedNotice,
   RollCall,
   OperatorRequest,
   StoreListener,
@@ -22,7 +22,7 @@ const TOO_LONG = 2_000;
 
 type InboxMessage =
   | { readonly grant: PushedGrant }
-  | { readonly notice: HolderNotice }
+  | { readonly notice: PushedNotice }
   | { readonly freed: FreedMessage }
   | { readonly call: RollCall }
   | { readonly request: OperatorRequest }

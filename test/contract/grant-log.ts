@@ -1,5 +1,5 @@
 import type { LockOwner, LockStore } from '../../lib/kernel/store/lock-store.js';
-import type { PushedGrant, HolderNotice } from '../../lib/kernel/store/message-health.js';
+import type { PushedGrant, PushedNotice } from '../../lib/kernel/store/message-health.js';
 import type { FreedMessage } from '../../lib/kernel/store/watch-store.js';
 
 /** A grant, and which owner it is for. */
@@ -9,7 +9,7 @@ export interface OwnedGrant extends Omit<PushedGrant, 'isFor'> {
 }
 
 /** A message that a resource stays taken, and which owner it is for. */
-interface OwnedNotice extends Omit<HolderNotice, 'isFor'> {
+interface OwnedNotice extends Omit<PushedNotice, 'isFor'> {
   readonly owner: string;
 }
 

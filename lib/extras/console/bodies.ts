@@ -1,8 +1,8 @@
 /** The JSON bodies of the console, for the page and for your scripts. */
 import type { LockMode } from '../../kernel/api/lock-mode.js';
 import type { Holder } from '../../kernel/api/holder.js';
-import type { FleetInstance } from '../../features/fleet/core/roll/lock-fleet.js';
-import type { SeenLeadership } from '../views/leaders.js';
+import type { FleetInstance, FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
+import type { LeadershipState } from '../views/leaders.js';
 import type { INSTANCE_STATES, LockLife } from '../views/words.js';
 import type { Finding } from '../../features/fleet/core/findings/finding.js';
 import type { Survey } from '../../features/fleet/core/findings/survey.js';
@@ -68,18 +68,12 @@ export const CONSOLE_ERRORS = {
 export type ConsoleErrorCode = keyof typeof CONSOLE_ERRORS;
 
 /** The part of the fleet that has answered. */
-export interface Completeness {
-  /** `unknown`: Redis cannot count the instances, as on a cluster. */
-  readonly completeness: 'complete' | 'partial' | 'unknown';
+export interface Completeness extends Pick<FleetReport, 'completeness' | 'asked' | 'unreadable'> {
   /** How many instances have answered. */
   readonly heard: number;
-  /** How many were asked; `null` if Redis could not count them. */
-  readonly asked: number | null;
   /** Connected, and have not answered: at most 20 of them, where their names are known, and how many there are. */
   readonly silent: readonly string[];
   readonly silentCount: number;
-  /** How many answers could not be read: of a newer version, or forged. */
-  readonly unreadable: number;
   /** How many leases and waiting calls the instances did not list, because an answer has 4 kB at most. */
   readonly unlistedHeld: number;
   readonly unlistedWaiting: number;
@@ -97,30 +91,19 @@ interface ListBody<Row> {
   readonly total: number;
 }
 
-/** Calls that wait for each other in a cycle. */
-export interface DeadlockSeen {
-  /** One for each side. */
-  readonly sentences: readonly string[];
-  /** In their order: each waits for what the next one holds. */
-  readonly resources: readonly string[];
-}
-
-/** What a call does. */
-export interface SeenWork {
-  /** The group of the call; `everything else` for calls without one. */
-  readonly group?: string;
-  readonly callSite?: string;
-  /** The label of the call in words, if its process has not answered. */
-  readonly label?: string;
-}
-
-export interface LockRow extends SeenWork {
+/** A lease, or a resource without a holder that calls wait for. */
+export interface LockRow {
   /** The same lease has the same key in the next answer. */
   readonly key: string;
   readonly resource: string;
   readonly mode: LockMode | 'free';
   readonly life: LockLife;
   readonly instanceId?: string;
+  /** The group of the call; `everything else` for calls without one. */
+  readonly group?: string;
+  readonly callSite?: string;
+  /** The label of the call in words, as Redis has it. */
+  readonly label?: string;
   readonly fencingToken?: number;
   readonly since?: number;
   /** When the lease ends unless it is renewed. A later answer with a later time: it was renewed. */
@@ -128,30 +111,6 @@ export interface LockRow extends SeenWork {
   readonly waiters: number;
   readonly oldestWaitSince?: number;
 }
-
-/** `leaseMs` is 0 if it is not known. */
-export interface LockHolder
-  extends
-    SeenWork,
-    Pick<Holder, 'instanceId' | 'mode' | 'fencingToken' | 'leaseMs' | 'depth' | 'permits'>,
-    Required<Pick<LockRow, 'key' | 'life' | 'since' | 'until'>> {
-  /** The conclusion from two looks, some seconds apart. Not set before the second look. */
-  readonly conclusion?: string;
-}
-
-export interface LockWaiting extends SeenWork, Pick<Holder, 'instanceId' | 'mode' | 'permits'> {
-  readonly key: string;
-  /** Known where its process has answered. */
-  readonly since?: number;
-  /** Names of resources that its caller holds. */
-  readonly holds?: readonly string[];
-}
-
-/** None leads if it has no `instanceId`. */
-interface LeaderRow
-  extends
-    Pick<SeenLeadership, 'name' | 'candidates' | 'elections'>,
-    Partial<Pick<LockRow, 'instanceId' | 'life' | 'fencingToken' | 'since' | 'until'>> {}
 
 export interface InstanceRow extends Partial<Pick<FleetInstance, 'version' | 'loopDelayMs' | 'blockedMs' | 'hearing'>> {
   readonly instanceId: string;
@@ -215,14 +174,23 @@ export interface ConsoleBodies {
     readonly cause: string;
     /** The sentences of `locks.explain()`. */
     readonly sentences: readonly string[];
-    /** At most 100, in the order of their tokens. */
-    readonly holders: readonly LockHolder[];
+    /** At most 100, in the order of their tokens. `leaseMs` is 0 if it is not known. */
+    readonly holders: readonly (Omit<LockRow, 'waiters' | 'oldestWaitSince'> &
+      Pick<Holder, 'instanceId' | 'fencingToken' | 'leaseMs'> & {
+        readonly since: number;
+        /** The conclusion from two looks, some seconds apart. Not set before the second look. */
+        readonly conclusion?: string;
+      })[];
     readonly holderCount: number;
-    /** In the order of the queue in Redis: one for each process. At most 100. */
-    readonly queue: readonly LockWaiting[];
-    /** All calls that wait, as their processes list them, the oldest first. At most 100. */
-    readonly calls: readonly LockWaiting[];
-    readonly queueCount: number;
+    /**
+     * The calls that wait, as their processes list them, the oldest first; then the processes in the queue that have not
+     * answered, of which only the label is known. At most 100.
+     */
+    readonly calls: readonly (Pick<LockRow, 'key' | 'group' | 'callSite' | 'label' | 'since'> &
+      Pick<Holder, 'instanceId' | 'mode'> & {
+        /** Names of resources that its caller holds. */
+        readonly holds?: readonly string[];
+      })[];
     readonly callCount: number;
     /** Of a semaphore. */
     readonly permits?: { readonly total: number; readonly available: number };
@@ -236,7 +204,13 @@ export interface ConsoleBodies {
     readonly now: FleetInstance['blockers'];
     /** Whether the instances count. They begin when they are first asked, and stop a minute after the last time. */
     readonly isCounting: boolean;
-    readonly deadlocks: readonly DeadlockSeen[];
+    /** Calls that wait for each other in a cycle. */
+    readonly deadlocks: readonly {
+      /** One for each side. */
+      readonly sentences: readonly string[];
+      /** In their order: each waits for what the next one holds. */
+      readonly resources: readonly string[];
+    }[];
   };
   /** `GET api/jobs?filter=&state=&sort=&limit=` */
   readonly jobs: Body &
@@ -255,7 +229,8 @@ export interface ConsoleBodies {
     readonly runs: readonly JobRun[];
   };
   /** `GET api/leaders` */
-  readonly leaders: RollBody & ListBody<LeaderRow>;
+  readonly leaders: RollBody &
+    ListBody<Omit<LeadershipState, 'leadsForMs' | 'ttlMs'> & Pick<LockRow, 'since' | 'until'>>;
   /** `GET api/instances?filter=&state=&sort=&limit=` */
   readonly instances: RollBody & ListBody<InstanceRow>;
   /** To `POST api/release` */
@@ -292,34 +267,5 @@ export interface ConsoleBodies {
     readonly job: string;
     /** The pause that stood. */
     readonly before: NonNullable<JobInfo['pause']>;
-  };
-}
-
-/** The JSON that is sent with each action. */
-export interface ConsoleRequests {
-  /** `POST api/release` */
-  readonly release: {
-    readonly resource: string;
-    /** As it was seen. A later lease is left alone. */
-    readonly fencingToken: number;
-    /** 1 to 200 characters. */
-    readonly reason: string;
-  };
-  /** `POST api/runJob`. An answer may take some five seconds: until an instance has taken the request. */
-  readonly runJob: {
-    readonly job: string;
-    readonly reason?: string;
-  };
-  /** `POST api/pauseJob` */
-  readonly pauseJob: {
-    readonly job: string;
-    /** For how long, in milliseconds: at most a year. Not set: until it is resumed. */
-    readonly forMs?: number;
-    readonly reason?: string;
-  };
-  /** `POST api/resumeJob` */
-  readonly resumeJob: {
-    readonly job: string;
-    readonly reason?: string;
   };
 }

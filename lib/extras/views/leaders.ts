@@ -8,7 +8,7 @@ const MAX_LEADERS = 10_000;
 const LOOKS_AT_ONCE = 20;
 
 /** A leadership, its leader if there is one, and its candidates. */
-export interface SeenLeadership {
+export interface LeadershipState {
   readonly name: string;
   readonly leader?: string;
   readonly life?: InstanceLife;
@@ -21,7 +21,7 @@ export interface SeenLeadership {
 }
 
 /** @throws LockUnavailableError */
-export async function leadershipsOf(client: LockClient, roll: FleetReport): Promise<SeenLeadership[]> {
+export async function leadershipsOf(client: LockClient, roll: FleetReport): Promise<LeadershipState[]> {
   const states = await leaderStates(client, roll);
   return states.map(({ resource, holders: [holder], waiters }) => ({
     name: resource.slice(LEADER_PREFIX.length),

@@ -1,6 +1,6 @@
 import { UNKNOWN_GROUP } from '../../features/fleet/core/contention/blockers.js';
 import { namedGroup } from '../../kernel/api/holder.js';
-import type { SeenHolder } from '../../features/fleet/core/roll/seen-locks.js';
+import type { FleetHolder } from '../../features/fleet/core/roll/locks-in.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
 
 /** Holders without a subscription: dead ones, and those whose Redis user may not subscribe. */
@@ -12,21 +12,18 @@ export function unsubscribedIn({ unlisted, silent }: FleetReport): string[] {
 /** The numbers of leases and of waiting calls, with the unlisted ones. */
 export function totalsOf({ instances }: Pick<FleetReport, 'instances'>): { held: number; waiting: number } {
   const unlisted = unlistedIn({ instances });
-  const sum = (numbers: number[]): number => numbers.reduce((a, b) => a + b, 0);
   return {
-    held: unlisted.held + sum(instances.map(({ held }) => held.length)),
-    waiting: unlisted.waiting + sum(instances.map(({ waiting }) => waiting.length)),
+    held: instances.reduce((sum, { held }) => sum + held.length, unlisted.held),
+    waiting: instances.reduce((sum, { waiting }) => sum + waiting.length, unlisted.waiting),
   };
 }
 
 /** The numbers of leases and waiting calls that the answers do not list. */
 export function unlistedIn({ instances }: Pick<FleetReport, 'instances'>): { held: number; waiting: number } {
-  const sums = { held: 0, waiting: 0 };
-  for (const { more } of instances) {
-    sums.held += more.held;
-    sums.waiting += more.waiting;
-  }
-  return sums;
+  return {
+    held: instances.reduce((sum, { more }) => sum + more.held, 0),
+    waiting: instances.reduce((sum, { more }) => sum + more.waiting, 0),
+  };
 }
 
 /** The longest wait so far of the listed calls, in milliseconds; `undefined` if none waits. */
@@ -41,6 +38,6 @@ export function groupName(group: string): string {
 }
 
 /** The group of a call and its place in the code. The group of everything else has no name. */
-export function workOf({ group, callSite }: Pick<SeenHolder, 'group' | 'callSite'>): string {
+export function workOf({ group, callSite }: Pick<FleetHolder, 'group' | 'callSite'>): string {
   return [namedGroup(group), callSite].filter(Boolean).join(' ');
 }

@@ -1,5 +1,5 @@
 import type { FleetInstance, FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
-import { locksIn } from '../../features/fleet/core/roll/seen-locks.js';
+import { locksIn } from '../../features/fleet/core/roll/locks-in.js';
 
 /** The time that calls of one group have waited for another one. */
 export type Blocked = FleetInstance['blockers'][number];

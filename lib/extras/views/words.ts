@@ -1,11 +1,11 @@
 import type { FleetInstance } from '../../features/fleet/core/roll/lock-fleet.js';
-import type { SeenHolder } from '../../features/fleet/core/roll/seen-locks.js';
+import type { FleetHolder } from '../../features/fleet/core/roll/locks-in.js';
 
 /**
  * The state of a lease, or of its process. `released`: kept until its `minHoldMs` has passed. `noHolder`: calls wait, and
  * no holder was found.
  */
-export type LockLife = SeenHolder['life'] | 'released' | 'noHolder';
+export type LockLife = FleetHolder['life'] | 'released' | 'noHolder';
 
 /** Words for people, each behind the mark that the page gives it. */
 export const LIVES: Readonly<Record<LockLife, string>> = {

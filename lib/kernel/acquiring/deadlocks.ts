@@ -3,7 +3,7 @@ import type { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
 import { applicationSiteOf } from '../util/call-site.js';
 import type { PendingCall } from './pending-call.js';
-import type { DeadlockedCall, HeldMeanwhile } from '../api/busy-errors.js';
+import type { DeadlockedCall, LockTimeoutError } from '../api/busy-errors.js';
 import { entryOf } from '../util/objects.js';
 
 interface OwnWait extends NestedWait {
@@ -19,7 +19,7 @@ export function heldByCaller(
   call: PendingCall,
   queues: ReadonlyMap<string, { readonly calls: readonly PendingCall[] }>,
   deps: Runtime,
-): HeldMeanwhile | undefined {
+): LockTimeoutError['heldByCaller'] {
   if (holdsNothing(call)) return undefined;
   const waits = new Map<PendingCall, OwnWait>();
   const waitOf = (each: PendingCall, wanted: string): OwnWait =>

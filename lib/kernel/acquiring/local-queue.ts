@@ -19,7 +19,7 @@ import { LockAbortedError, LockShutdownError } from '../api/errors.js';
 import type { Holders } from '../api/holder.js';
 import type { Hold } from '../holding/hold.js';
 import type { LockOwner } from '../store/lock-store.js';
-import type { PushedGrant, HolderNotice } from '../store/message-health.js';
+import type { PushedGrant, PushedNotice } from '../store/message-health.js';
 import { passLabel, markLabelStale } from '../holding/labels.js';
 import type { Runtime } from '../holding/runtime.js';
 import {
@@ -30,7 +30,7 @@ import {
   holderOf,
   isHeldBy,
   type LocalHolder,
-  type LocalStoreLeases,
+  type OneOrSeveral,
   sharableWith,
   StoreLease,
   withLease,
@@ -69,7 +69,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
   #waiter: StoreWaiter | undefined;
   /** Only set while a call with `onWait` may wait. */
   #placeReports: PlaceReports | undefined;
-  #storeLeases: LocalStoreLeases;
+  #storeLeases: OneOrSeveral;
 
   constructor(
     readonly resource: string,
@@ -267,7 +267,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
   }
 
   /** Takes a message with the time at which a released resource becomes free, or with a newer call that wants it. */
-  onRetained({ leftMs, sentAt, by, isFor }: HolderNotice): void {
+  onRetained({ leftMs, sentAt, by, isFor }: PushedNotice): void {
     const waiter = this.#waiter;
     if (waiter && isFor(waiter.owner.id)) {
       if (by === undefined) waiter.onRetained(leftMs, sentAt);

@@ -5,7 +5,7 @@ import { liveHolds } from './deadlocks.js';
 import { LocalQueue } from './local-queue.js';
 import { isExpectedToWait } from './waits.js';
 import type { ResolvedLockOptions } from '../api/lock-options.js';
-import type { PushedGrant, HolderNotice } from '../store/message-health.js';
+import type { PushedGrant, PushedNotice } from '../store/message-health.js';
 import { Poller } from './polling.js';
 import type { Runtime } from '../holding/runtime.js';
 import type { SeveralParts } from '../holding/several-parts.js';
@@ -173,7 +173,7 @@ export class LocalQueues {
     if (!queue?.onGrant(grant)) this.deps.orphanReleases.hear(grant, (owner) => queue?.holds(owner) ?? false);
   }
 
-  retained(notice: HolderNotice): void {
+  retained(notice: PushedNotice): void {
     this.#queues.get(notice.resource)?.onRetained(notice);
   }
 

@@ -61,18 +61,6 @@ export class LockBusyError extends LockError {
   }
 }
 
-/** The locks that a call itself held while it waited. */
-export interface HeldMeanwhile {
-  /** The resources, the innermost lock first. */
-  readonly resources: readonly string[];
-  /**
-   * The calls that waited for each other: first this call, then the one it waited for, and so on. Only set if the
-   * holder is known to wait for one of these resources, directly or behind others, so that none of the calls could ever
-   * continue.
-   */
-  readonly deadlock?: readonly DeadlockedCall[];
-}
-
 /** One of the calls that wait for each other. */
 export interface DeadlockedCall {
   readonly instanceId: string;
@@ -115,7 +103,7 @@ export function describeDeadlock(calls: readonly DeadlockedCall[], first: string
 const SEVERAL = 'docs/guide/several-resources.md#what-can-still-deadlock';
 
 /** Returns the advice after a time-out. A longer wait does not help against a deadlock. */
-function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined): string {
+function adviceAfterWait(resource: string, meanwhile: WaitFacts['heldByCaller']): string {
   const advice = 'Raise waitMs, hold the lock for less time, or try again later.';
   if (meanwhile === undefined) return advice;
   const { resources, deadlock } = meanwhile;
@@ -133,7 +121,7 @@ function adviceAfterWait(resource: string, meanwhile: HeldMeanwhile | undefined)
 export interface WaitFacts extends BusyFacts {
   readonly waitedMs: number;
   readonly place?: number | undefined;
-  readonly heldByCaller?: HeldMeanwhile | undefined;
+  readonly heldByCaller?: LockTimeoutError['heldByCaller'];
   readonly cancelRequestedMsAgo?: number | undefined;
 }
 
@@ -158,7 +146,16 @@ export class LockTimeoutError extends LockBusyError {
    * The locks that the call itself held while it waited. Only set inside of work under a lease: `using` or a decorated
    * method. After a deadlock, it has the calls that waited for each other, and `cause` names them.
    */
-  declare heldByCaller?: HeldMeanwhile;
+  declare heldByCaller?: {
+    /** The resources, the innermost lock first. */
+    readonly resources: readonly string[];
+    /**
+     * The calls that waited for each other: first this call, then the one it waited for, and so on. Only set if the
+     * holder is known to wait for one of these resources, directly or behind others, so that none of the calls could
+     * ever continue.
+     */
+    readonly deadlock?: readonly DeadlockedCall[];
+  };
   /**
    * Milliseconds since this call, or another one with `onBusy: 'cancelHolder'`, asked the holder to stop. `undefined`
    * if none did, for example because the holder is not `cancellable`.

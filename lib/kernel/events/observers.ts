@@ -26,10 +26,9 @@ export function observeBy<R>(
   return observe((event) => byType[event.type](event), Object.keys(table) as LockEventType[]);
 }
 
-interface DescribedLease {
-  readonly storeLease: { readonly owner: { readonly resource: string } };
-  readonly options: { readonly mode: LockMode; readonly group?: string | undefined };
-  readonly fencingToken: number;
+interface DescribedCall {
+  readonly mode: LockMode;
+  readonly group?: string | undefined;
 }
 
 export class LockObservers {
@@ -82,11 +81,16 @@ export class LockObservers {
     if (this.onAnswered !== undefined) inRootContext(this.#emitAnswered, this);
   }
 
-  describe({ storeLease, options, fencingToken }: DescribedLease) {
+  describe(hold: {
+    readonly storeLease: { readonly owner: { readonly resource: string } };
+    readonly options: DescribedCall;
+    readonly fencingToken: number;
+  }) {
+    const { storeLease, options, fencingToken } = hold;
     return { ...this.describeCall(storeLease.owner.resource, options), fencingToken };
   }
 
-  describeCall(resource: string, { mode, group }: DescribedLease['options']) {
+  describeCall(resource: string, { mode, group }: DescribedCall) {
     return { service: this.service, resource, mode, group: this.groups.of(resource, group) };
   }
 

@@ -6,7 +6,7 @@ import type { LockAbortedError } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import type { Origin } from '../util/call-site.js';
 import type { LockOwner } from '../store/lock-store.js';
-import type { FollowedHold } from '../tracing/followers.js';
+import type { Traces } from '../tracing/followers.js';
 import { type LocalHolder, type StoreLease, leaseFor, validUntil } from './store-lease.js';
 
 /** Receives losses, with their possible causes. One for all holds of a client. */
@@ -54,7 +54,7 @@ export class Hold implements LocalHolder {
   /** The hold time after which observers are warned; 0 for never, or if they were warned. */
   #warnAfterMs: number;
 
-  declare followed?: FollowedHold | undefined;
+  declare followed?: Traces | undefined;
   /** Set once a newer call has asked it to stop. */
   declare stopped?: { readonly at: number; readonly error: LockAbortedError };
   #isRenewedNoMore = false;

@@ -2,22 +2,21 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { inRootContext } from '../util/async-contexts.js';
 import { sharedByCopies } from '../util/objects.js';
 import type { Hold } from './hold.js';
+import type { LocalHolder } from './store-lease.js';
 import type { Lease } from '../api/lease.js';
 import type { Clock } from '../util/clock.js';
 import type { LockObservers } from '../events/observers.js';
 import { settle } from '../util/promises.js';
 
-export interface EnteredLease extends Lease {
-  readonly holds: readonly Hold[];
-  /** `true` once its release has begun. Its holds may still have other leases. */
-  readonly isReleased: boolean;
-}
-
 /** A lease that an async context holds, and the leases held around it. */
 interface ContextEntry {
   /** The lock client it belongs to: applications in one process do not see each other's leases. */
   readonly space: object;
-  readonly lease: EnteredLease;
+  readonly lease: Lease & {
+    readonly holds: readonly Hold[];
+    /** `true` once its release has begun. Its holds may still have other leases. */
+    readonly isReleased: boolean;
+  };
   outer: ContextEntry | undefined;
 }
 
@@ -26,7 +25,7 @@ const storage = sharedByCopies('async-context:1', () => new AsyncLocalStorage<Co
 /** Which leases the running async context holds. A released lease does not count, even if a context still has it. */
 export class LockContext {
   /** Runs the work so that everything it calls or awaits sees the lease. */
-  run<T>(lease: EnteredLease, work: () => T): T {
+  run<T>(lease: ContextEntry['lease'], work: () => T): T {
     return storage.run({ space: this, lease, outer: unreleased(storage.getStore()) }, work);
   }
 
@@ -67,8 +66,11 @@ export class LockContext {
     return held.reduce((permits, { storeLease }) => permits + (storeLease.permits?.count ?? 0), 0);
   }
 
-  has(hold: Hold): boolean {
-    for (const { lease } of this.#entries()) if (lease.holds.includes(hold)) return true;
+  has(holder: LocalHolder): boolean {
+    for (const { lease } of this.#entries()) {
+      const holders: readonly LocalHolder[] = lease.holds;
+      if (holders.includes(holder)) return true;
+    }
     return false;
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../util/clock.js';
+import type { Origin } from '../util/call-site.js';
 import type { Due } from '../util/alarms.js';
 import type { LeaseLossReason } from '../api/lease-errors.js';
 import {
@@ -11,7 +12,7 @@ import {
 import { asStoreError, type LockStoreError } from '../store/store-error.js';
 import { fencingTickOf, TOKENS_PER_FENCING_TICK } from '../store/fencing-token.js';
 import type { LockOwner, Retention } from '../store/lock-store.js';
-import type { FollowedHold } from '../tracing/followers.js';
+import type { Traces } from '../tracing/followers.js';
 
 interface Renewal {
   readonly sentAt: number;
@@ -38,8 +39,10 @@ export interface LocalHolder extends Due {
   readonly fencingToken: number;
   /** As it is stored, if it has one. */
   readonly label?: string | undefined;
-  readonly followed?: FollowedHold | undefined;
-  /** The origin, known only for some that have lived for a while. */
+  readonly followed?: Traces | undefined;
+  /** The origin, recorded only for some. */
+  readonly origin?: Origin | undefined;
+  /** The same as text, for those that have lived for a while. */
   readonly callSite?: string | undefined;
   /** Nothing in this process refers to it any more. */
   readonly isLeaked?: true;
@@ -340,56 +343,56 @@ function isList(holders: LocalHolder | readonly LocalHolder[]): holders is reado
  * The store leases of a queue: nearly always one, which needs no object of its own, and several if the resource can be
  * shared. Of permits it may be thousands, so no operation scans them all.
  */
-export type LocalStoreLeases = StoreLease | Set<StoreLease> | undefined;
+export type OneOrSeveral = StoreLease | Set<StoreLease> | undefined;
 
-export function withLease(leases: LocalStoreLeases, added: StoreLease): LocalStoreLeases {
+export function withLease(leases: OneOrSeveral, added: StoreLease): OneOrSeveral {
   if (leases === undefined) return added;
   return (leases instanceof Set ? leases : new Set([leases])).add(added);
 }
 
-export function withoutLease(leases: LocalStoreLeases, ended: StoreLease): LocalStoreLeases {
+export function withoutLease(leases: OneOrSeveral, ended: StoreLease): OneOrSeveral {
   if (!(leases instanceof Set)) return leases === ended ? undefined : leases;
   leases.delete(ended);
   return leases.size === 1 ? firstOf(leases) : leases;
 }
 
-export function firstOf(leases: LocalStoreLeases): StoreLease | undefined {
+export function firstOf(leases: OneOrSeveral): StoreLease | undefined {
   return leases instanceof Set ? leases.values().next().value : leases;
 }
 
-export function hasLease(leases: LocalStoreLeases, storeLease: StoreLease): boolean {
+export function hasLease(leases: OneOrSeveral, storeLease: StoreLease): boolean {
   return leases instanceof Set ? leases.has(storeLease) : leases === storeLease;
 }
 
-export function allOf(leases: LocalStoreLeases): Iterable<StoreLease> {
+export function allOf(leases: OneOrSeveral): Iterable<StoreLease> {
   return leases instanceof Set ? leases : leases === undefined ? [] : [leases];
 }
 
 /** Returns the holder of the lease with this token, or of one that counts up from it. */
-export function holderOf(leases: LocalStoreLeases, fencingToken: number): LocalHolder | undefined {
+export function holderOf(leases: OneOrSeveral, fencingToken: number): LocalHolder | undefined {
   const tick = fencingTickOf(fencingToken);
   const holders = [...allOf(leases)].flatMap((storeLease) => storeLease.holders);
   const meant = holders.filter((holder) => fencingTickOf(holder.fencingToken) === tick);
   return meant.find((holder) => holder.fencingToken === fencingToken) ?? meant[0];
 }
 
-export function isHeldBy(leases: LocalStoreLeases, owner: LockOwner): boolean {
+export function isHeldBy(leases: OneOrSeveral, owner: LockOwner): boolean {
   return find(leases, (storeLease) => storeLease.owner === owner) !== undefined;
 }
 
 /** Finds one that another reader may share without asking the store. */
-export function sharableWith(leases: LocalStoreLeases, options: ResolvedLockOptions): StoreLease | undefined {
+export function sharableWith(leases: OneOrSeveral, options: ResolvedLockOptions): StoreLease | undefined {
   return options.mode === 'read' ? find(leases, (storeLease) => storeLease.mayShareWith(options)) : undefined;
 }
 
 /** Returns true if nothing can be granted with these options before this process releases. */
-export function excludes(leases: LocalStoreLeases, { mode }: ResolvedLockOptions): boolean {
+export function excludes(leases: OneOrSeveral, { mode }: ResolvedLockOptions): boolean {
   // A call that takes a lock for a semaphore asks the store, which refuses it at once.
   return mode !== 'semaphore' && find(leases, ({ isShared }) => !isShared) !== undefined;
 }
 
 /** Called at each hand-over, so it allocates no array or iterator for a single lease. */
-function find(leases: LocalStoreLeases, isMeant: (storeLease: StoreLease) => boolean): StoreLease | undefined {
+function find(leases: OneOrSeveral, isMeant: (storeLease: StoreLease) => boolean): StoreLease | undefined {
   if (!(leases instanceof Set)) return leases !== undefined && isMeant(leases) ? leases : undefined;
   for (const storeLease of leases) if (isMeant(storeLease)) return storeLease;
   return undefined;

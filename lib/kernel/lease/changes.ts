@@ -1,6 +1,6 @@
 import { type Answer, ask, retryUnexecuted, type Settled } from '../store/ask.js';
 import type { Hold } from '../holding/hold.js';
-import type { LeaseDeps } from './lease-deps.js';
+import type { KernelParts } from './kernel-parts.js';
 import { InvalidLockOptionsError, type LockError, type LockUnavailableError } from '../api/errors.js';
 import type { LockMode, ResolvedLockOptions } from '../api/lock-options.js';
 import { describeValue } from '../api/validation.js';
@@ -8,7 +8,7 @@ import { asStoreError } from '../store/store-error.js';
 import { inRootContext } from '../util/async-contexts.js';
 
 /** @throws LockUnavailableError with the group of the hold, when the store does not answer */
-export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise<T>, operation: string): Promise<T> {
+export async function askFor<T>(hold: Hold, deps: KernelParts, send: () => Promise<T>, operation: string): Promise<T> {
   const { resource } = hold.owner;
   try {
     return await ask(deps, send, operation, resource, () => hold.checkHeld(), hold.attemptTimeoutMs);
@@ -17,13 +17,13 @@ export async function askFor<T>(hold: Hold, deps: LeaseDeps, send: () => Promise
   }
 }
 
-export function withGroup<E extends LockError>(error: E, { owner, options }: Hold, { observers }: LeaseDeps): E {
+export function withGroup<E extends LockError>(error: E, { owner, options }: Hold, { observers }: KernelParts): E {
   error.group ??= observers.groups.of(owner.resource, options.group);
   return error;
 }
 
 /** Renews the lease. The watchdog uses the new length from now on. Without an answer it keeps its old end. */
-export async function extend(hold: Hold, deps: LeaseDeps, leaseMs: number, operation = 'extend'): Promise<void> {
+export async function extend(hold: Hold, deps: KernelParts, leaseMs: number, operation = 'extend'): Promise<void> {
   const { store, clock, watchdog } = deps;
   const { storeLease, owner } = hold;
   let sentAt = 0;
@@ -75,7 +75,7 @@ export async function beginTogether(
   holds: readonly Hold[],
   options: Pick<ResolvedLockOptions, 'watchdog' | 'maxHoldMs'>,
   latest: number,
-  deps: LeaseDeps,
+  deps: KernelParts,
 ): Promise<void> {
   const isLate = ({ deadline, leaseMs }: Hold): boolean => !options.watchdog && deadline < latest - leaseMs * PASSED;
   await Promise.all(holds.filter(isLate).map((hold) => extend(hold, deps, hold.leaseMs, 'renew')));
@@ -91,7 +91,7 @@ export async function beginTogether(
  * Makes a writer a reader, in place. It counts as a reader from now on, even if the command fails: readers may be in
  * already, so it must not write any more. Readers of this process can join at once, because the store admits no writer.
  */
-export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boolean>> {
+export async function downgrade(hold: Hold, deps: KernelParts): Promise<Answer<boolean>> {
   const { storeLease } = hold;
   storeLease.mode = 'read';
   const send = async (): Promise<boolean> => {
@@ -114,7 +114,7 @@ export async function downgrade(hold: Hold, deps: LeaseDeps): Promise<Answer<boo
  * A command that frees something for others has failed. It is sent until it is answered, or until no holder is left:
  * then the release frees it.
  */
-function untilAnswered(hold: Hold, { orphanReleases }: LeaseDeps, send: () => Promise<boolean> | undefined): void {
+function untilAnswered(hold: Hold, { orphanReleases }: KernelParts, send: () => Promise<boolean> | undefined): void {
   const isHeld = () => hold.storeLease.holders.some((holder) => holder.checkHeld());
   const sendIfHeld = () => (isHeld() ? send() : undefined);
   inRootContext(() => void orphanReleases.untilAnswered(sendIfHeld, hold.attemptTimeoutMs));
@@ -125,7 +125,7 @@ function untilAnswered(hold: Hold, { orphanReleases }: LeaseDeps, send: () => Pr
  * another holder. A reader is the exception, because it has no depth: the downgrade that another reader of the same
  * store lease needed may have been executed before. The reply to that one reports a loss.
  */
-export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: number): Promise<Settled<boolean>> {
+export function sendDepth(hold: Hold, { store, alarms }: KernelParts, timeoutMs: number): Promise<Settled<boolean>> {
   const { storeLease, owner } = hold;
   const send = (): Promise<boolean> => {
     const leaseMs = hold.renewalMs();
@@ -144,7 +144,7 @@ export function sendDepth(hold: Hold, { store, alarms }: LeaseDeps, timeoutMs: n
  * The same, but nothing waits for it: the depth is only shown. One command at a time, so that a loop that enters and
  * leaves sends no more than the store answers. If the store does not answer, the watchdog handles that.
  */
-export function tellDepth(hold: Hold, deps: LeaseDeps): void {
+export function tellDepth(hold: Hold, deps: KernelParts): void {
   const isTold = hold.mode === 'read' || hold.depth === hold.storeLease.toldDepth;
   if (hold.isTellingDepth || !hold.checkHeld() || isTold) return;
   hold.isTellingDepth = true;
@@ -176,7 +176,7 @@ export function tooManyPermits(released: unknown, permits: number): InvalidLockO
  * however often it is executed. If it fails, it is sent again in the background. A repeated call of the user then has
  * the same number, because the lease counts on all its permits until a call is answered, unless that would harm others.
  */
-export async function releasePermits(hold: Hold, deps: LeaseDeps, released: number): Promise<boolean> {
+export async function releasePermits(hold: Hold, deps: KernelParts, released: number): Promise<boolean> {
   const { storeLease, owner } = hold;
   const { permits, permitsLeft } = storeLease;
   // A command without an answer may still be executed, and leave fewer than this one would.

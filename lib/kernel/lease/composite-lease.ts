@@ -1,13 +1,14 @@
 import { BaseLease, type SingleLease } from './single-lease.js';
 import { notOfSemaphore } from './changes.js';
 import { lastingController } from '../util/signals.js';
-import type { EnteredLease } from '../holding/lock-context.js';
+import type { Lease } from '../api/lease.js';
 import { notAmong, severalOrders } from '../api/resource.js';
 
-export type AnyLease = SingleLease | CompositeLease;
+/** The lease of a call: of one resource, or of several at once. */
+export type Acquired = SingleLease | CompositeLease;
 
 /** The lease of several resources. It is lost as soon as one of them is lost. */
-export class CompositeLease extends BaseLease implements EnteredLease {
+export class CompositeLease extends BaseLease implements Lease {
   readonly resource: string;
   readonly resources: readonly string[];
   #controller: AbortController | undefined;

@@ -1,6 +1,6 @@
 import { type AsyncContext, currentContext } from '../util/async-contexts.js';
 import { beginTogether, withGroup, tellDepth } from './changes.js';
-import { type AnyLease, CompositeLease } from './composite-lease.js';
+import { type Acquired, CompositeLease } from './composite-lease.js';
 import { labelWithGroup } from '../api/holder.js';
 import type { LeaseLostError } from '../api/lease-errors.js';
 import { LockShutdownError, quoteResource } from '../api/errors.js';
@@ -10,7 +10,7 @@ import { cutShort } from '../acquiring/acquire-errors.js';
 import { completeError, emitFailure, originalError } from '../acquiring/failed-calls.js';
 import { noteWait, waitBefore } from '../acquiring/waits.js';
 import type { Origin } from '../util/call-site.js';
-import type { LeaseDeps } from './lease-deps.js';
+import type { KernelParts } from './kernel-parts.js';
 import { SeveralParts } from '../holding/several-parts.js';
 import { checkOwnPermits, checkReentry, reenter } from './reentry.js';
 import type { OpenTransaction, TransactionLeases } from './transaction-leases.js';
@@ -30,10 +30,10 @@ export class LeaseFactory {
 
   labelsGroups = false;
 
-  constructor(private readonly deps: LeaseDeps) {}
+  constructor(private readonly deps: KernelParts) {}
 
   /** @throws LockError of the kind that gives the reason; then nothing is held */
-  acquire(names: readonly string[], options: ResolvedLockOptions, origin?: Origin): Promise<AnyLease> {
+  acquire(names: readonly string[], options: ResolvedLockOptions, origin?: Origin): Promise<Acquired> {
     if (names.length === 1) return this.acquireOne(names[0]!, options, origin);
     return this.#observed(names, options, this.#acquireAll(names, options, origin), origin);
   }
@@ -156,7 +156,7 @@ export class LeaseFactory {
    * @throws LeaseLostError if the lease is lost before the work settles, unless the work fails with an error of its own
    */
   async runUnder<T>(
-    acquired: AnyLease | Promise<AnyLease>,
+    acquired: Acquired | Promise<Acquired>,
     work: LockedWork<T>,
     onLost?: OnLost,
     transaction?: OpenTransaction,

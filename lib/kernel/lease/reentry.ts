@@ -4,7 +4,7 @@ import type { LockMode, PermitRequest, ResolvedLockOptions } from '../api/lock-o
 import type { Hold } from '../holding/hold.js';
 import type { LockContext } from '../holding/lock-context.js';
 import { sendDepth, tellDepth } from './changes.js';
-import type { LeaseDeps } from './lease-deps.js';
+import type { KernelParts } from './kernel-parts.js';
 import { SingleLease } from './single-lease.js';
 
 /** @throws LockReentryError when this context, which holds the lock, cannot enter again */
@@ -21,7 +21,7 @@ export function checkOwnPermits(resource: string, { count, total }: PermitReques
   if (held > 0 && held + count > total) throw LockReentryError.waitingForOwnPermits(resource, held, count, total);
 }
 
-export async function reenter(hold: Hold, options: ResolvedLockOptions, deps: LeaseDeps): Promise<SingleLease> {
+export async function reenter(hold: Hold, options: ResolvedLockOptions, deps: KernelParts): Promise<SingleLease> {
   const { resource } = hold.owner;
   checkReentry(hold, options);
   hold.depth++;

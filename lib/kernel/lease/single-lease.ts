@@ -3,8 +3,7 @@ import { currentContext } from '../util/async-contexts.js';
 import { InvalidLockOptionsError, LockUnavailableError } from '../api/errors.js';
 import { LeaseLostError, LockReentryError } from '../api/lease-errors.js';
 import type { Hold } from '../holding/hold.js';
-import type { LeaseDeps } from './lease-deps.js';
-import type { EnteredLease } from '../holding/lock-context.js';
+import type { KernelParts } from './kernel-parts.js';
 import {
   askFor,
   downgrade,
@@ -80,14 +79,14 @@ export abstract class BaseLease {
   }
 }
 
-export class SingleLease extends BaseLease implements EnteredLease {
+export class SingleLease extends BaseLease implements Lease {
   #ending: Promise<void> | undefined;
   #isBound = false;
   #mode: LockMode;
 
   constructor(
     readonly hold: Hold,
-    readonly deps: LeaseDeps,
+    readonly deps: KernelParts,
     mode: LockMode = hold.mode,
   ) {
     super();
@@ -269,14 +268,14 @@ export class SingleLease extends BaseLease implements EnteredLease {
  * Ends the last lease on a hold: the lock is handed over to the next call of this process, or released in the store.
  * `StoreLease.releasedBy` may replace the command: a job's lock ends with its run.
  */
-function releaseHold(hold: Hold, deps: LeaseDeps): Promise<void> {
+function releaseHold(hold: Hold, deps: KernelParts): Promise<void> {
   const ended = releaseAll(hold, deps);
   if (!hold.options.backgroundRelease) return ended;
   ended.catch(() => {}); // the observers know
   return OVER;
 }
 
-function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
+function releaseAll(hold: Hold, deps: KernelParts): Promise<void> {
   const wasHeld = hold.end();
   const { alarms, localQueues, watchdog } = deps;
   const endedAt = hold.endedAt!;
@@ -294,13 +293,13 @@ function releaseAll(hold: Hold, deps: LeaseDeps): Promise<void> {
 }
 
 /** One of several leases on a hold ends. If Redis misses this, the last release still frees the lock. */
-async function releaseEntry(hold: Hold, deps: LeaseDeps): Promise<void> {
+async function releaseEntry(hold: Hold, deps: KernelParts): Promise<void> {
   // Only readers are left: the last writing entry has ended.
   if (hold.mode === 'write' && hold.writers === 0 && hold.checkHeld()) return void (await downgrade(hold, deps));
   tellDepth(hold, deps);
 }
 
-function conclude(hold: Hold, deps: LeaseDeps, answer: Settled<boolean>, wasHeld: boolean, heldMs: number): void {
+function conclude(hold: Hold, deps: KernelParts, answer: Settled<boolean>, wasHeld: boolean, heldMs: number): void {
   const { owner, fencingToken } = hold;
   const { resource } = owner;
   const { active, observers, orphanReleases, observation } = deps;

@@ -5,17 +5,18 @@ import type { LockedWork } from '../api/lease.js';
 import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
-import type { Hold } from '../holding/hold.js';
-import { type AnyLease, CompositeLease } from './composite-lease.js';
-import type { LeaseDeps } from './lease-deps.js';
+import type { LocalHolder } from '../holding/store-lease.js';
+import { type Acquired, CompositeLease } from './composite-lease.js';
+import type { KernelParts } from './kernel-parts.js';
 import type { SingleLease } from './single-lease.js';
 
-type Deps = Pick<LeaseDeps, 'context'>;
+type Deps = Pick<KernelParts, 'context'>;
 
-interface Leases {
-  acquire(names: readonly string[], options: ResolvedLockOptions): Promise<AnyLease>;
+/** The steps of `using`. */
+interface UsingSteps {
+  acquire(names: readonly string[], options: ResolvedLockOptions): Promise<Acquired>;
   runUnder<T>(
-    lease: AnyLease,
+    lease: Acquired,
     work: LockedWork<T>,
     onLost: OnLost | undefined,
     transaction: OpenTransaction,
@@ -28,7 +29,7 @@ export class TransactionLeases {
   constructor(
     private readonly hooks: TransactionHooks,
     private readonly deps: Deps,
-    private readonly leases: Leases,
+    private readonly leases: UsingSteps,
   ) {}
 
   current(): OpenTransaction | undefined {
@@ -44,12 +45,12 @@ export class TransactionLeases {
   }
 }
 
-const keptHolds = new WeakSet<Hold>();
+const keptHolds = new WeakSet<LocalHolder>();
 
 /**
  * Returns true if the work under the hold has ended, but a database transaction keeps the lock until it ends itself.
  */
-export function isKeptByTransaction(hold: Hold): boolean {
+export function isKeptByTransaction(hold: LocalHolder): boolean {
   return keptHolds.has(hold);
 }
 
@@ -62,7 +63,7 @@ export class OpenTransaction {
 
   constructor(
     private readonly deps: Deps,
-    private readonly leases: Leases,
+    private readonly leases: UsingSteps,
   ) {}
 
   get hasEnded(): boolean {
@@ -89,7 +90,7 @@ export class OpenTransaction {
   }
 
   /** Keeps the lease of work that has ended. Releases at once what an outer entry keeps, or what comes too late. */
-  async keep(lease: AnyLease): Promise<void> {
+  async keep(lease: Acquired): Promise<void> {
     for (const part of partsOf(lease)) {
       if (part.isReleased) continue;
       if (this.#hasEnded || part.hold.depth > 1) await part[Symbol.asyncDispose]();
@@ -131,9 +132,9 @@ export class OpenTransaction {
     names: readonly string[],
     options: ResolvedLockOptions,
     mayBeRefused: boolean,
-  ): Promise<AnyLease | null> {
+  ): Promise<Acquired | null> {
     const kept: SingleLease[] = [];
-    let lease: AnyLease | null = null;
+    let lease: Acquired | null = null;
     try {
       for (const name of names) kept.push(...this.#take(name, options));
       const rest = names.filter((name) => !kept.some(({ resource }) => resource === name));
@@ -183,7 +184,7 @@ function inOrderOf(names: readonly string[], leases: SingleLease[]): SingleLease
   return leases.sort((a, b) => names.indexOf(a.resource) - names.indexOf(b.resource));
 }
 
-function partsOf(lease: AnyLease): readonly SingleLease[] {
+function partsOf(lease: Acquired): readonly SingleLease[] {
   return lease instanceof CompositeLease ? lease.leases : [lease];
 }
 

@@ -1,6 +1,6 @@
 import { mismatched, nullIfBusy } from '../acquiring/acquire-errors.js';
 import type { SingleLease } from '../lease/single-lease.js';
-import type { LeaseDeps } from '../lease/lease-deps.js';
+import type { KernelParts } from '../lease/kernel-parts.js';
 import type { LeaseFactory } from '../lease/lease-factory.js';
 import type { Origin } from '../util/call-site.js';
 import { type Lease, type LockedWork, optionsAndWork, type TryUsingResult } from '../api/lease.js';
@@ -29,7 +29,7 @@ export class Semaphore {
   constructor(
     readonly resource: string,
     total: number,
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     private readonly leases: LeaseFactory,
   ) {
     this.#total = total;

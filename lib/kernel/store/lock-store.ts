@@ -25,7 +25,7 @@ export interface LockOwner {
 export const YIELDS = '~';
 /**
  * The end of an owner id whose call cancels older ones. Whenever such a waiter joins the queue, or asks again from
- * there, the store notifies the holder and the waiters before it that have {@link YIELDS}, by a {@link HolderNotice}.
+ * there, the store notifies the holder and the waiters before it that have {@link YIELDS}, by a {@link PushedNotice}.
  * Nothing is taken from them. A store that cannot do that has `noSuperseding`.
  */
 export const SUPERSEDES = '!';

@@ -27,7 +27,7 @@ export interface PushedGrant {
  *
  * Or, with `by`, it notifies a holder or a waiter that a newer call wants the resource, if its owner id agrees to that.
  */
-export interface HolderNotice {
+export interface PushedNotice {
   readonly resource: string;
   /** When the waiter should ask, in milliseconds from now. */
   readonly leftMs: number;
@@ -46,7 +46,7 @@ export interface StoreListener {
    * The resource is not free when the holder's lease ends, or a newer call wants it. Without this, a waiter finds out by
    * its heartbeats, and a newer call waits.
    */
-  retained?(notice: HolderNotice): void;
+  retained?(notice: PushedNotice): void;
   /** A roll call: this instance is asked what it holds and waits for. */
   called?(call: RollCall): void;
   /** Redis refuses this instance the messages of roll calls, or allows it them. */

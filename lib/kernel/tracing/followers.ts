@@ -14,7 +14,8 @@ interface Running {
   run<T>(work: () => T): T;
 }
 
-export class FollowedHold {
+/** The traces of one hold, as one. */
+export class Traces {
   /** `true` once work has run under it. Later calls have contexts of their own. */
   hasRun = false;
 

@@ -6,15 +6,16 @@ import type { CallTrace, LockTracer, RunTrace, TracedGrant, TracedLock, TracedRu
 import type { LockObservers } from '../events/observers.js';
 import { type AsyncContext, inRootContext } from '../util/async-contexts.js';
 import type { Clock } from '../util/clock.js';
-import { follow, FollowedHold, type Followers, guard, made, tell } from './followers.js';
+import { follow, Traces, type Followers, guard, made, tell } from './followers.js';
 
-interface ObservedHold {
+/** A hold, as far as tracers need it. */
+interface Followable {
   readonly options: Pick<ResolvedLockOptions, 'followed'>;
   readonly fencingToken: number;
   readonly acquiredAt: number;
   readonly endedAt: number | undefined;
   readonly context: AsyncContext | undefined;
-  followed?: FollowedHold | undefined;
+  followed?: Traces | undefined;
 }
 
 /**
@@ -74,22 +75,22 @@ export class Observation {
     );
   }
 
-  granted(hold: ObservedHold, grant: Omit<TracedGrant, 'fencingToken'>): void {
+  granted(hold: Followable, grant: Omit<TracedGrant, 'fencingToken'>): void {
     const { followed } = hold.options;
     if (followed instanceof FollowedCall) inContextOf(hold, this.#granted, this, hold, followed, grant);
   }
 
-  #granted(hold: ObservedHold, call: FollowedCall, { waitedMs, attempts }: Omit<TracedGrant, 'fencingToken'>): void {
+  #granted(hold: Followable, call: FollowedCall, { waitedMs, attempts }: Omit<TracedGrant, 'fencingToken'>): void {
     const granted = { fencingToken: hold.fencingToken, waitedMs, attempts };
     const traces = made(call.followers, (each) => each.granted(granted));
-    if (traces.length > 0) hold.followed = new FollowedHold(traces);
+    if (traces.length > 0) hold.followed = new Traces(traces);
   }
 
   /**
    * A hold has ended: in the async context of the call that released it, or for a loss in the acquiring call's. Later
    * calls change nothing.
    */
-  ended(hold: ObservedHold, outcome: 'released' | 'lost', error?: LockError): void {
+  ended(hold: Followable, outcome: 'released' | 'lost', error?: LockError): void {
     const { followed } = hold;
     if (followed === undefined) return;
     hold.followed = undefined;
@@ -100,7 +101,7 @@ export class Observation {
   }
 
   /** No code refers to the lease any longer. A span of it would never be exported; the hold continues. */
-  leaked(hold: ObservedHold, heldMs: number): void {
+  leaked(hold: Followable, heldMs: number): void {
     const { followed } = hold;
     if (followed === undefined) return;
     hold.followed = undefined;
@@ -111,7 +112,7 @@ export class Observation {
    * Runs the work below the hold of a lease; of several, the last one that was granted. Work that comes later, under a
    * lease that a transaction keeps, stays in the context of its caller.
    */
-  runUnder<T>(holds: readonly Pick<ObservedHold, 'followed'>[], work: () => T): T {
+  runUnder<T>(holds: readonly Pick<Followable, 'followed'>[], work: () => T): T {
     for (const { followed } of holds.toReversed()) {
       if (followed && !followed.hasRun) return followed.run(work);
     }
@@ -119,7 +120,7 @@ export class Observation {
   }
 
   /** Follows one renewal. @param work resolves to whether this process still has the lock */
-  renewal(hold: FollowedHold | undefined, by: 'watchdog' | 'extend', work: () => Promise<boolean>): Promise<boolean> {
+  renewal(hold: Traces | undefined, by: 'watchdog' | 'extend', work: () => Promise<boolean>): Promise<boolean> {
     const followed = (): Promise<boolean> =>
       follow(
         made(hold?.traces ?? [], (each) => each.renews?.(by)),
@@ -142,9 +143,9 @@ export class Observation {
     );
   }
 
-  runHeld(followers: Followers<RunTrace>, hold: ObservedHold, grant: TracedGrant): void {
+  runHeld(followers: Followers<RunTrace>, hold: Followable, grant: TracedGrant): void {
     const traces = made(followers, (each) => each.held(grant));
-    if (traces.length > 0) hold.followed = new FollowedHold(traces);
+    if (traces.length > 0) hold.followed = new Traces(traces);
   }
 }
 
@@ -173,7 +174,7 @@ class FollowedCall implements WaitFollower {
 }
 
 function inContextOf<This, Args extends unknown[]>(
-  { context }: ObservedHold,
+  { context }: Followable,
   told: (this: This, ...args: Args) => void,
   on: This,
   ...args: Args

@@ -55,7 +55,7 @@ export async function expectHeldDuring<T>(
       { actual: 'held before', expected: 'acquired by the work' },
     );
   }
-  const watch = new HoldWatch(name, mode, touching !== undefined);
+  const watch = new WorkWatch(name, mode, touching !== undefined);
   const stop = locks.observe((event) => watch.hear(event));
   let undo = (): void => {};
   try {
@@ -85,7 +85,7 @@ export async function expectHeldDuring<T>(
   }
 }
 
-class HoldWatch {
+class WorkWatch {
   readonly story: string[] = [];
   readonly #held = new Set<number>();
   readonly #acquired = new Set<string>();

@@ -1,5 +1,5 @@
 import type { FleetOptions, FleetReport } from '../../../lib/features/fleet/core/roll/lock-fleet.js';
-import { locksIn, type SeenHolder } from '../../../lib/features/fleet/core/roll/seen-locks.js';
+import { locksIn, type FleetHolder } from '../../../lib/features/fleet/core/roll/locks-in.js';
 import { fleetReport, type Instance } from '../../features/fleet/fleet-reports.js';
 import type { SeenJob } from '../../../lib/features/fleet/core/findings/finding.js';
 import type { LockHealth } from '../../../lib/features/fleet/core/health/health-checks.js';
@@ -102,7 +102,7 @@ export class FleetSource implements ConsoleSource {
     };
   }
 
-  #holderOf({ instanceId, life, mode, fencingToken, heldMs, leftMs: ttlMs }: SeenHolder): Holder {
+  #holderOf({ instanceId, life, mode, fencingToken, heldMs, leftMs: ttlMs }: FleetHolder): Holder {
     const leaseMs = life === 'notRenewed' ? heldMs + ttlMs : this.leaseMs;
     return { instanceId, isThisProcess: false, mode, fencingToken, heldMs, ttlMs, leaseMs, depth: 1 };
   }

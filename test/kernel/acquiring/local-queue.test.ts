@@ -1,6 +1,6 @@
 import {
   hasLease,
-  type LocalStoreLeases,
+  type OneOrSeveral,
   sharableWith,
   withLease,
   type StoreLease,
@@ -106,7 +106,7 @@ describe('the process state of one resource', () => {
     const semaphore = { mode: 'semaphore' } as ResolvedLockOptions;
     const times = growth((count) => {
       const leases = Array.from({ length: count }, () => ({ isShared: true, mayShareWith: () => false }));
-      let held: LocalStoreLeases;
+      let held: OneOrSeveral;
       for (const lease of leases as unknown as StoreLease[]) {
         sharableWith(held, semaphore);
         held = withLease(held, lease);

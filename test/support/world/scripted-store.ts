@@ -2,7 +2,7 @@ import type { Fate, TestCommand } from '../../../lib/testing/fleet/commands.js';
 import type {
   MessageHealth,
   PushedGrant,
-  HolderNotice,
+  PushedNotice,
   StoreListener,
 } from '../../../lib/kernel/store/message-health.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
@@ -94,7 +94,7 @@ export class ScriptedStore extends TestLockStore {
   /** The granting messages that the store behind has sent, whatever became of them. */
   readonly grants: PushedGrant[] = [];
   /** The messages that a resource stays taken. They have the fate of the granting ones. */
-  readonly notices: HolderNotice[] = [];
+  readonly notices: PushedNotice[] = [];
   /** The fate of granting messages from now on. */
   grantFate: GrantFate = delivered;
   readonly #nextGrants: GrantFate[] = [];
@@ -185,7 +185,7 @@ export class ScriptedStore extends TestLockStore {
     for (const listener of this.#listeners) listener.granted(grant);
   }
 
-  deliverNotice(notice: HolderNotice): void {
+  deliverNotice(notice: PushedNotice): void {
     for (const listener of this.#listeners) listener.retained?.(notice);
   }
 

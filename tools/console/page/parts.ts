@@ -1,5 +1,5 @@
 // What several views are made of.
-import type { Completeness, LockRow, SeenWork } from '../../../lib/extras/console/bodies.js';
+import type { Completeness, LockRow } from '../../../lib/extras/console/bodies.js';
 import { LIVES, type LockLife } from '../../../lib/extras/views/words.js';
 import { but, here, to } from './address.js';
 import { type Child, h, textOf, type Tree } from './dom.js';
@@ -115,7 +115,7 @@ export const lasts =
     row.since ? since(row.since, now) : NONE;
 
 /** The group of a call, its label and its call site. */
-export const work = ({ group, label, callSite }: SeenWork): Child =>
+export const work = ({ group, label, callSite }: Pick<LockRow, 'group' | 'label' | 'callSite'>): Child =>
   twoLines(
     group || label ? name((group ?? label)!) : NONE,
     names([group && label !== group && label, callSite].filter((each) => typeof each === 'string')),

@@ -3,8 +3,9 @@ import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { defineCommand } from '../frame/command.js';
 import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
-import { labelText, leasesIn, type ListedLease } from '../../views/locks.js';
+import { labelText, locksByHolder } from '../../views/locks.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import type { FleetLock } from '../../../features/fleet/core/roll/locks-in.js';
 import { workOf } from '../../views/roll.js';
 import { LIVES, wordOf } from '../../views/words.js';
 import { pollInstances, tellMissing } from '../frame/roll.js';
@@ -72,7 +73,7 @@ interface Lock {
 }
 
 function listRoll({ keyPrefix }: Session, roll: FleetReport, wanted: Wanted, output: Output): 'done' | 'partial' {
-  const found = leasesIn(roll).filter(({ lock }) => !wanted.waiting || lock.waits.length > 0);
+  const found = locksByHolder(roll).filter(({ waits }) => !wanted.waiting || waits.length > 0);
   const locks = found.slice(0, wanted.limit).map(rowOf);
   const { completeness } = roll;
   output.print(shown({ keyPrefix, completeness, locks }, locks));
@@ -80,11 +81,11 @@ function listRoll({ keyPrefix }: Session, roll: FleetReport, wanted: Wanted, out
   return tellMore(found.length, wanted, output) || isPartial ? 'partial' : 'done';
 }
 
-function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease): Lock {
+function rowOf({ resource, waits, oldestWaitMs, holders: [seen] }: FleetLock): Lock {
   const waiting = { waiters: waits.length, ...(waits.length > 0 && { oldestWaitMs }) };
-  if (!lease) return { resource, mode: 'free', ...waiting, state: wordOf(LIVES.noHolder) };
-  const { instanceId, life, mode, fencingToken, heldMs, leftMs, holder } = lease;
-  const work = holder ? labelText(holder) : workOf(lease);
+  if (!seen) return { resource, mode: 'free', ...waiting, state: wordOf(LIVES.noHolder) };
+  const { instanceId, life, mode, fencingToken, heldMs, leftMs, holder } = seen;
+  const work = holder ? labelText(holder) : workOf(seen);
   const state = wordOf(LIVES[life]);
   return { resource, mode, holder: instanceId, work, fencingToken, heldMs, leftMs, ...waiting, state };
 }

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { describeHolders } from '../../../kernel/api/holder.js';
 import { LOCK_DEFAULTS, LOCK_OPTIONS, RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
-import type { AnyLease } from '../../../kernel/lease/composite-lease.js';
+import type { Acquired } from '../../../kernel/lease/composite-lease.js';
 import type { Hold } from '../../../kernel/holding/hold.js';
 import { describeThrown, quote } from '../../../kernel/util/quoted.js';
 import { formatDuration, longDuration } from '../../../kernel/util/durations.js';
@@ -178,7 +178,7 @@ async function acquire(
   session: Session,
   context: Context,
   signals: PassedSignals,
-): Promise<AnyLease | undefined> {
+): Promise<Acquired | undefined> {
   const endProgress = showWait(session, resource, waitMs, context);
   try {
     return await session.client.acquire(resource, {
@@ -218,7 +218,7 @@ function describeBusy(error: LockBusyError, isSkipped: boolean): string {
 
 async function runHeld(
   { resource, command, leaseMs, killAfterMs, once }: ExecRequest,
-  lease: AnyLease,
+  lease: Acquired,
   marker: OnceMarker | undefined,
   signals: PassedSignals,
   note: (line: string) => void,

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../../kernel/util/durations.js';
 import { quote } from '../../../kernel/util/quoted.js';
-import { type TriedCall, type HeldCall, isHeld } from './history.js';
+import { type TriedCall, type ReliedOnCall, isHeld } from './history.js';
 
 /** From `from` to `to`, in milliseconds. */
 export interface SlowSpan {
@@ -78,7 +78,7 @@ export function checkHistory(calls: readonly TriedCall[], { leaseMs, slow }: Con
 }
 
 /** Compares a lease with all that were granted before it. */
-function compare(later: HeldCall, before: readonly HeldCall[]): Violation[] {
+function compare(later: ReliedOnCall, before: readonly ReliedOnCall[]): Violation[] {
   const found: Violation[] = [];
   const { key, mode, permits = 1, total = 1, lease } = later;
   const name = quote(key);

@@ -19,10 +19,10 @@ export interface TriedCall {
 }
 
 /** A call that was granted, and relied on. */
-export type HeldCall = TriedCall & Required<Pick<TriedCall, 'lease'>>;
+export type ReliedOnCall = TriedCall & Required<Pick<TriedCall, 'lease'>>;
 
 /** A lease that was granted after its deadline was never relied on. */
-export function isHeld(call: TriedCall): call is HeldCall {
+export function isHeld(call: TriedCall): call is ReliedOnCall {
   return call.lease !== undefined && call.lease.heldUntil > call.lease.at;
 }
 

@@ -3,12 +3,27 @@ import { atLeast, milliseconds, OptionTable, text } from '../../../kernel/api/va
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import { plainOrQuoted, quote } from '../../../kernel/util/quoted.js';
 import { notTaken, untilTaken } from '../../views/asked-run.js';
-import type { ConsoleAction, ConsoleRequests } from '../bodies.js';
+import type { ConsoleAction } from '../bodies.js';
 import type { Content } from './fleet-views.js';
 import { Refusal } from './reply.js';
 import type { SnapshotCache } from './source.js';
 
 const YEAR_MS = 366 * 24 * 60 * 60_000;
+
+/** The JSON of `POST api/release`. A later lease than the one with this token is left alone. */
+interface ReleaseRequest {
+  readonly resource: string;
+  readonly fencingToken: number;
+  readonly reason: string;
+}
+
+/** The JSON of `POST api/runJob`, `pauseJob` and `resumeJob`. Without `forMs`, a pause lasts until it is ended. */
+interface JobRequest {
+  readonly job: string;
+  readonly reason?: string;
+  readonly forMs?: number;
+}
+
 const NAME = text(/^[^]{1,1024}$/, 'a name of 1 to 1024 characters').required();
 const OF_JOB = { job: NAME, reason: text(/^[^]{0,200}$/, 'at most 200 characters') };
 
@@ -25,9 +40,9 @@ const BODIES = {
 };
 
 /** @throws InvalidLockOptionsError for a body that the action does not have */
-function read<A extends ConsoleAction>(action: A, body: unknown): ConsoleRequests[A] {
+function read<T>(action: ConsoleAction, body: unknown): T {
   BODIES[action].check(action, body as object);
-  return body as ConsoleRequests[A];
+  return body as T;
 }
 
 /** Does one thing, for a person whose name is known. Nothing is done where the body is not what it should be. */
@@ -36,7 +51,7 @@ type Acts = { readonly [K in ConsoleAction]: (looks: SnapshotCache, body: unknow
 export const ACTS: Acts = { release, runJob, pauseJob, resumeJob };
 
 async function release(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'release'>> {
-  const { resource, fencingToken, reason: given } = read('release', body);
+  const { resource, fencingToken, reason: given } = read<ReleaseRequest>('release', body);
   const reason = given.trim();
   const { operators } = looks.source.client;
   const name = quote(resource);
@@ -97,6 +112,6 @@ async function resumeJob(looks: SnapshotCache, body: unknown, by: string): Promi
 }
 
 function jobIn(action: 'runJob' | 'pauseJob' | 'resumeJob', body: unknown, by: string) {
-  const { job, reason, forMs } = read(action, body) as ConsoleRequests['pauseJob'];
+  const { job, reason, forMs } = read<JobRequest>(action, body);
   return { job, forMs, operator: { by, ...(reason?.trim() && { reason: reason.trim() }) } };
 }

@@ -2,7 +2,7 @@ import type { FleetInstance, FleetReport } from '../../../features/fleet/core/ro
 import { deadlockSentences } from '../../../features/fleet/core/findings/lock-findings.js';
 import { groupName, unlistedIn, unsubscribedIn } from '../../views/roll.js';
 import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
-import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, DeadlockSeen, InstanceRow } from '../bodies.js';
+import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, InstanceRow } from '../bodies.js';
 import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
 
@@ -36,25 +36,21 @@ export function rollBody(roll: FleetReport): { readonly at: number; readonly fle
   return { at: roll.askedAt, fleet: completenessOf(roll) };
 }
 
-function deadlocksSeen(roll: FleetReport): DeadlockSeen[] {
-  const cycles = roll.deadlocks.slice(0, MAX_NAMED);
-  const sentences = deadlockSentences(cycles, roll);
-  return cycles.map((calls, index) => ({
-    sentences: sentences[index]!,
-    resources: calls.map(({ holds }) => holds),
-  }));
-}
-
 export async function showBlockers(looks: SnapshotCache): Promise<Content<'blockers'>> {
   const roll = await looks.roll();
   const cells = blockedLately(roll);
+  const cycles = roll.deadlocks.slice(0, MAX_NAMED);
+  const sentences = deadlockSentences(cycles, roll);
   return {
     ...rollBody(roll),
     cells: cells.slice(0, MAX_CELLS).map(cellOf),
     cellCount: cells.length,
     now: blockedNow(roll).slice(0, MAX_CELLS).map(cellOf),
     isCounting: roll.instances.some(({ lastMinute }) => lastMinute !== null),
-    deadlocks: deadlocksSeen(roll),
+    deadlocks: cycles.map((calls, index) => ({
+      sentences: sentences[index]!,
+      resources: calls.map(({ holds }) => holds),
+    })),
   };
 }
 

@@ -2,11 +2,17 @@ import type { Holder } from '../../../kernel/api/holder.js';
 import { lifeOf } from '../../../features/fleet/core/roll/life.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { groupName } from '../../views/roll.js';
-import { locksIn, type SeenHolder, type SeenLock } from '../../../features/fleet/core/roll/seen-locks.js';
-import { labelText, leasesIn, type ListedLease, troubleOf } from '../../views/locks.js';
+import {
+  holderInRedis,
+  locksIn,
+  type FleetHolder,
+  type FleetLock,
+} from '../../../features/fleet/core/roll/locks-in.js';
+import { labelText, locksByHolder, troubleOf } from '../../views/locks.js';
 import { conclusionOn } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
-import type { ConsoleBodies, LockHolder, LockRow, LockWaiting } from '../bodies.js';
+import type { LockState } from '../../../kernel/store/lock-state.js';
+import type { ConsoleBodies, LockRow } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
 import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
@@ -65,9 +71,9 @@ async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string):
 export function rowsByTrouble(roll: FleetReport): readonly LockRow[] {
   const known = rowsOfRoll.get(roll);
   if (known) return known;
-  const rows = leasesIn(roll).map((seen) => {
-    const row = rowOf(seen, roll.askedAt);
-    troubles.set(row, troubleOf(seen));
+  const rows = locksByHolder(roll).map((lock) => {
+    const row = rowOf(lock, roll.askedAt);
+    troubles.set(row, troubleOf(lock));
     return row;
   });
   rows.sort((a, b) => troubles.get(a)! - troubles.get(b)!);
@@ -75,26 +81,21 @@ export function rowsByTrouble(roll: FleetReport): readonly LockRow[] {
   return rows;
 }
 
-function rowOf({ lock: { resource, waits, oldestWaitMs }, lease }: ListedLease, at: number): LockRow {
+function rowOf({ resource, waits, oldestWaitMs, holders: [holder] }: FleetLock, at: number): LockRow {
   const waiting = { waiters: waits.length, ...(waits.length > 0 && { oldestWaitSince: at - oldestWaitMs }) };
-  if (!lease) return { key: resource, resource, mode: 'free', life: 'noHolder', ...waiting };
-  const { instanceId, life, mode, fencingToken, heldMs, leftMs } = lease;
-  return {
-    key: `${fencingTickOf(fencingToken)} ${resource}`,
-    resource,
-    mode,
-    life,
-    instanceId,
-    ...workIn(lease),
-    fencingToken,
-    since: at - heldMs,
-    until: at + leftMs,
-    ...waiting,
-  };
+  if (!holder) return { key: resource, resource, mode: 'free', life: 'noHolder', ...waiting };
+  return { ...heldRow(holder, resource, at), ...waiting };
+}
+
+function heldRow(holder: FleetHolder, resource: string, at: number) {
+  const { instanceId, life, mode, fencingToken, heldMs, leftMs } = holder;
+  const key = `${fencingTickOf(fencingToken)} ${resource}`;
+  const times = { since: at - heldMs, until: at + leftMs };
+  return { key, resource, mode, life, instanceId, ...workIn(holder), fencingToken, ...times };
 }
 
 /** What its instance reports, or the label that Redis has. */
-function workIn({ holder, group, callSite }: SeenHolder): Pick<LockRow, 'group' | 'callSite' | 'label'> {
+function workIn({ holder, group, callSite }: FleetHolder): Pick<LockRow, 'group' | 'callSite' | 'label'> {
   return holder ? { label: labelText(holder) || undefined } : { group: groupName(group!), callSite };
 }
 
@@ -108,9 +109,12 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
   const [roll, { at, seen, before }] = await Promise.all([looks.rollAbout(resource), looks.explain(resource)]);
   const { state, cause, sentences } = seen;
   const { holders: known = [], waits = [] } = locksIn(roll).get(resource) ?? {};
-  const calls = callsIn(waits, roll.askedAt);
+  const calls = callsIn(waits, state, roll.askedAt);
   const holders = state.holders.slice(0, MAX_LISTED).map((holder) => ({
-    ...holderOf(holder, known, roll, at),
+    ...heldRow(holderOf(holder, known, roll), resource, at),
+    ...(holder.isKept && { life: 'released' as const }),
+    label: labelText(holder) || undefined,
+    leaseMs: holder.leaseMs,
     conclusion: before && conclusionOn(holder, before.state, resource, roll),
   }));
   return {
@@ -122,41 +126,28 @@ export async function showLock(looks: SnapshotCache, query: Query): Promise<Cont
     sentences,
     holders,
     holderCount: state.holders.length,
-    queue: state.waiters.slice(0, MAX_LISTED).map((waiter, index) => {
-      const { instanceId, mode, permits } = waiter;
-      const { since, group, callSite } = calls.find((each) => each.instanceId === instanceId) ?? {};
-      const label = labelText(waiter) || undefined;
-      return { key: `${instanceId} ${index}`, instanceId, mode, permits, label, since, group, callSite };
-    }),
-    queueCount: state.waiters.length,
     calls: calls.slice(0, MAX_LISTED),
     callCount: calls.length,
     permits: state.permits,
   };
 }
 
-function holderOf(holder: Holder, seen: readonly SeenHolder[], roll: FleetReport, at: number): LockHolder {
-  const { instanceId, mode, fencingToken, heldMs, ttlMs, leaseMs, depth, permits, isKept } = holder;
+/** The holder in Redis, with the work that its instance reports. */
+function holderOf(holder: Holder, seen: readonly FleetHolder[], roll: FleetReport): FleetHolder {
+  const { instanceId, fencingToken, heldMs, ttlMs: leftMs } = holder;
   const tick = fencingTickOf(fencingToken);
   const known = seen.find((each) => each.instanceId === instanceId && fencingTickOf(each.fencingToken) === tick);
-  return {
-    key: `${tick} ${instanceId}`,
-    instanceId,
-    life: isKept ? 'released' : (known?.life ?? lifeOf(holder, roll)),
-    mode,
-    fencingToken,
-    since: at - heldMs,
-    until: at + ttlMs,
-    leaseMs,
-    depth,
-    permits,
-    ...(known && workIn(known)),
-    label: labelText(holder) || undefined,
-  };
+  return known ? { ...known, fencingToken, heldMs, leftMs } : holderInRedis(holder, lifeOf(holder, roll));
 }
 
-/** The oldest first. */
-function callsIn(waits: SeenLock['waits'], askedAt: number): LockWaiting[] {
+/** The oldest first, and then what only Redis knows. */
+function callsIn(waits: FleetLock['waits'], { waiters }: LockState, askedAt: number): ConsoleBodies['lock']['calls'] {
+  const answered = new Set(waits.map(({ instanceId }) => instanceId));
+  const unheard = waiters.flatMap((waiter, place) => {
+    const { instanceId, mode } = waiter;
+    if (answered.has(instanceId)) return [];
+    return { key: `${instanceId} queue ${place}`, instanceId, mode, label: labelText(waiter) || undefined };
+  });
   const calls = waits.map(({ instanceId, call, mode, waitedMs, group, callSite, holds }) => ({
     key: `${instanceId} ${call}`,
     instanceId,
@@ -166,7 +157,7 @@ function callsIn(waits: SeenLock['waits'], askedAt: number): LockWaiting[] {
     callSite,
     holds: holds.map((each) => each.resource),
   }));
-  return calls.sort((a, b) => a.since - b.since);
+  return [...calls.sort((a, b) => a.since - b.since), ...unheard];
 }
 
 export async function showLeaders(looks: SnapshotCache, query: Query): Promise<Content<'leaders'>> {
@@ -175,9 +166,8 @@ export async function showLeaders(looks: SnapshotCache, query: Query): Promise<C
   const [roll, { at, all }] = await Promise.all([looks.roll(), looks.leaderships()]);
   const rows = all
     .filter(({ name, leader }) => contains(filter, name, leader))
-    .map(({ leader, leadsForMs, ttlMs, ...row }) => ({
+    .map(({ leadsForMs, ttlMs, ...row }) => ({
       ...row,
-      instanceId: leader,
       since: leadsForMs === undefined ? undefined : at - leadsForMs,
       until: ttlMs === undefined ? undefined : at + ttlMs,
     }));

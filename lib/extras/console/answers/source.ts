@@ -1,15 +1,15 @@
 import { InvalidLockOptionsError, LockShutdownError, LockUnavailableError } from '../../../kernel/api/errors.js';
 import type { LockExplanation } from '../../../features/fleet/core/explain/explanation.js';
-import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
+import { SEEN_RUNS, type SeenJob } from '../../../features/fleet/core/findings/finding.js';
 import { survey, type Survey } from '../../../features/fleet/core/findings/survey.js';
 import { remedyOf } from '../../../features/fleet/core/findings/redis-findings.js';
 import type { LockHealth } from '../../../features/fleet/core/health/health-checks.js';
-import { type JobInfo, JobNotFoundError, type JobRun } from '../../../features/jobs/core/job-info.js';
+import { JobNotFoundError } from '../../../features/jobs/core/job-info.js';
 import type { JobRecords } from '../../../features/jobs/core/job-records.js';
 import type { LockClient } from '../../../kernel/lock-client.js';
 import { type Clock, SYSTEM_CLOCK } from '../../../kernel/util/clock.js';
 import { pause } from '../../../kernel/util/promises.js';
-import { leadershipsOf, type SeenLeadership } from '../../views/leaders.js';
+import { leadershipsOf, type LeadershipState } from '../../views/leaders.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { Refusal } from './reply.js';
 
@@ -103,12 +103,12 @@ export class SnapshotCache {
   }
 
   /** All jobs, with their newest runs. */
-  jobs(): Promise<readonly { readonly job: JobInfo; readonly runs: readonly JobRun[] }[]> {
+  jobs(): Promise<readonly SeenJob[]> {
     return this.#share('jobs', () => this.records.listWithRuns(this.source.ownJobs(), SEEN_RUNS));
   }
 
   /** One job, and its newest runs. */
-  job(name: string, runs: number): Promise<{ readonly job: JobInfo; readonly runs: readonly JobRun[] }> {
+  job(name: string, runs: number): Promise<SeenJob> {
     return this.#share(`job ${name}`, async () => {
       const own = this.source.ownJobs();
       const [job, history] = await Promise.all([this.records.get(name, own), this.records.history(name, own, runs)]);
@@ -116,7 +116,7 @@ export class SnapshotCache {
     });
   }
 
-  leaderships(): Promise<{ readonly at: number; readonly all: readonly SeenLeadership[] }> {
+  leaderships(): Promise<{ readonly at: number; readonly all: readonly LeadershipState[] }> {
     return this.#share('leaders', async () => {
       const all = await leadershipsOf(this.source.client, await this.roll());
       return { at: this.now(), all };

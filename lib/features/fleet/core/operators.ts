@@ -10,7 +10,7 @@ import { ContentionProfile } from './contention/contention-profile.js';
 import type { BlockedTime } from '../../../kernel/events/telemetry.js';
 import { Explainer } from './explain/explainer.js';
 import type { JobOverlap, LockExplanation } from './explain/explanation.js';
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { readLabel } from '../../../kernel/api/holder.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
@@ -76,7 +76,7 @@ export class OperatorsView {
   readonly #explainer: Explainer;
 
   constructor(
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     { fromStart = false, callSiteEvery = CONTENTION_SETTINGS.defaults.callSiteEvery }: ContentionSettings = {},
     overlapOf: (resource: string) => Promise<JobOverlap | undefined> = async () => undefined,
   ) {

@@ -1,4 +1,4 @@
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import type { LeaseFactory } from '../../../kernel/lease/lease-factory.js';
 import type { OperatorRequest } from '../../../kernel/store/message-health.js';
 import { JobRecords } from './job-records.js';
@@ -12,7 +12,7 @@ export class ClientJobs {
   readonly #missedTicks: MissedTicks[] = [];
 
   constructor(
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     private readonly leases: LeaseFactory,
     private readonly warn: (line: string) => void,
   ) {}

@@ -2,7 +2,7 @@ import type { Timer } from '../../../kernel/util/clock.js';
 import { LockShutdownError } from '../../../kernel/api/errors.js';
 import { LeaseLostError, LockReentryError } from '../../../kernel/api/lease-errors.js';
 import type { SingleLease } from '../../../kernel/lease/single-lease.js';
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import type { LeaseFactory } from '../../../kernel/lease/lease-factory.js';
 import { checkWork, refuseUnfinished, unfinishedWork } from '../../../kernel/api/work.js';
 import type { JobStore } from './job-store.js';
@@ -32,7 +32,7 @@ export class SingletonRuns {
   readonly #claims: TickClaims;
 
   constructor(
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     private readonly leases: LeaseFactory,
     readonly jobs: JobStore,
   ) {
@@ -255,7 +255,7 @@ function refusalOf({ job, tick }: SingletonRunOptions, resource: string): LockBu
 }
 
 /** Reports the reason why a tick does not run on this instance. */
-function emitTickSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock }: LeaseDeps): void {
+function emitTickSkipped(attempt: TickAttempt, reply: TickReply, { observers, clock }: KernelParts): void {
   const { options, due } = attempt;
   if (!observers.wants('tickSkipped')) return;
   const event = { type: 'tickSkipped', ...describeTick(observers, options) } as const;

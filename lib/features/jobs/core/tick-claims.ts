@@ -1,7 +1,7 @@
 import type { JobStore, RunEnd } from './job-store.js';
 import { askUntil } from '../../../kernel/store/ask-until.js';
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import { LockStoreError } from '../../../kernel/store/store-error.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
 import type { ClaimMetadata, TickClaim, TickReply } from './job-claims.js';
@@ -45,7 +45,7 @@ export class TickClaims {
   readonly #claiming = new Map<string, AbortSignal>();
 
   constructor(
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     private readonly jobs: JobStore,
   ) {}
 

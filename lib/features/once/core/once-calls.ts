@@ -12,7 +12,7 @@ import type { Lease, LockedWork } from '../../../kernel/api/lease.js';
 import { checkClearResource, checkOwnResource, onceResource } from '../../../kernel/api/resource.js';
 import { checkWork } from '../../../kernel/api/work.js';
 import { StoreLease } from '../../../kernel/holding/store-lease.js';
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import type { LeaseFactory } from '../../../kernel/lease/lease-factory.js';
 import { ask, createOwner, withTimeout } from '../../../kernel/store/ask.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
@@ -56,7 +56,7 @@ export class OnceCalls {
 
   /** @param results `undefined` if the store keeps none */
   constructor(
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     private readonly leases: LeaseFactory,
     watches: LockWatches,
     private readonly results: ResultStore | undefined,

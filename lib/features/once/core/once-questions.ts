@@ -2,7 +2,7 @@ import { aborted } from '../../../kernel/acquiring/acquire-errors.js';
 import { LockBusyError, LockTimeoutError } from '../../../kernel/api/busy-errors.js';
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { validUntil } from '../../../kernel/holding/store-lease.js';
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import { askUntil } from '../../../kernel/store/ask-until.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
 import { backoff } from '../../../kernel/util/clock.js';
@@ -31,7 +31,7 @@ export interface AskingCall {
 /** What calls of `once` ask the store: for a result, for the lock to make one, and when that lock is free. */
 export class OnceQuestions {
   constructor(
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     private readonly watches: LockWatches,
     private readonly results: ResultStore | undefined,
   ) {}

@@ -3,7 +3,7 @@ import { LockShutdownError } from '../../../kernel/api/errors.js';
 import { Asker, AttemptLog, createOwnerId, heartbeatPause } from '../../../kernel/store/ask.js';
 import { type WatchReply, type FreedMessage, MARKS } from '../../../kernel/store/watch-store.js';
 import type { PendingCall, WaitLimits, WaitingTogether } from '../../../kernel/acquiring/pending-call.js';
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import { LockTimeoutError } from '../../../kernel/api/busy-errors.js';
 
 /**
@@ -16,7 +16,7 @@ const PLACE_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 
 type WatchDeps = Pick<
-  LeaseDeps,
+  KernelParts,
   'clock' | 'random' | 'alarms' | 'defaults' | 'closing' | 'drained' | 'shutdownSignal' | 'store'
 >;
 

@@ -5,7 +5,7 @@ import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { LockReentryError } from '../../../kernel/api/lease-errors.js';
 import { checkResource } from '../../../kernel/api/resource.js';
 import { abortSignal, type OptionsOf, OptionTable, durationOrInfinity } from '../../../kernel/api/validation.js';
-import type { LeaseDeps } from '../../../kernel/lease/lease-deps.js';
+import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import { AttemptLog, createOwnerId, withTimeout } from '../../../kernel/store/ask.js';
 import type { FreedMessage } from '../../../kernel/store/watch-store.js';
 import { mergeSignals } from '../../../kernel/util/signals.js';
@@ -44,7 +44,7 @@ function checkWatched(resource: unknown): string {
 export class LockWatches {
   readonly #watches = new Map<string, LockWatch>();
 
-  constructor(private readonly deps: LeaseDeps) {
+  constructor(private readonly deps: KernelParts) {
     for (const end of [deps.closing, deps.drained]) {
       end.addEventListener('abort', () => {
         for (const watch of this.#watches.values()) watch.close(end);

@@ -34,7 +34,7 @@ export function leaders({ rows, total, fleet }: ConsoleBodies['leaders']): Child
       ['Leadership', (row) => h('a.name', { href: to('lock', { resource: PREFIX + row.name }) }, row.name), 'lead'],
       [
         'Leader',
-        ({ instanceId, life: of }) =>
+        ({ leader: instanceId, life: of }) =>
           instanceId ? twoLines(toInstance({ instanceId }), life(of)) : state('bad no leader'),
       ],
       ['Leads for', lasts(at), 'number'],

@@ -1,4 +1,4 @@
-import type { ConsoleBodies, LockHolder } from '../../../../lib/extras/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/extras/console/bodies.js';
 import { to } from '../address.js';
 import { ask, REASON } from '../dialog.js';
 import { type Child, h } from '../dom.js';
@@ -20,11 +20,8 @@ import {
 } from '../parts.js';
 
 export function lock(body: ConsoleBodies['lock']): Child {
-  const { resource, mode, sentences, holders, holderCount, queue, queueCount, calls, callCount, permits } = body;
+  const { resource, mode, sentences, holders, holderCount, calls, callCount, permits } = body;
   const at = now();
-  // Only the place in the queue is known of a process that has not answered.
-  const unheard = queue.filter(({ instanceId }) => !calls.some((call) => call.instanceId === instanceId));
-  const all = [...calls, ...unheard];
   return [
     h('p.up', h('a', { href: to('locks') }, 'Locks')),
     h('h1', name(resource)),
@@ -51,19 +48,19 @@ export function lock(body: ConsoleBodies['lock']): Child {
       ],
     ]),
     more(holders.length, holderCount),
-    table('Queue', all, 'No call waits for it.', [
+    table('Queue', calls, 'No call waits for it.', [
       ['Work', work, 'lead'],
       ['Instance', toInstance],
       ['Also holds', ({ holds = [] }) => (holds.length > 0 ? holds.map((each) => [toLock(each), ' ']) : NONE)],
       ['Waited', lasts(at), 'number'],
     ]),
-    more(all.length, Math.max(callCount, queueCount)),
+    more(calls.length, callCount),
     missing(body.fleet),
   ];
 }
 
 /** The dialog keeps the lease that was seen: no later one is released. */
-function release(resource: string, seen: LockHolder): void {
+function release(resource: string, seen: ConsoleBodies['lock']['holders'][number]): void {
   const { fencingToken, instanceId } = seen;
   ask(
     'Release this lease?',

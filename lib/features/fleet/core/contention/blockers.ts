@@ -20,7 +20,7 @@ const SITES_OF_A_PAIR = 4;
 const MAX_SITES = 400;
 
 /** The holder that a call waits for: a group, or a process if its group is unknown. */
-export interface HolderKey {
+export interface BlockingGroup {
   readonly group: string;
   /** Only with the group `_unknown`, if the process is known. */
   readonly instanceId?: string | undefined;
@@ -59,7 +59,7 @@ export interface Blocker {
 
 export interface BlockedPair {
   readonly waiter: string;
-  readonly holder: HolderKey;
+  readonly holder: BlockingGroup;
   waitedMs: number;
   calls: number;
   sites: Map<string, number> | undefined;
@@ -77,7 +77,7 @@ export class Blockers {
   /** Counts one call and what it has waited for, in milliseconds. @returns the pair that got most of it */
   add(
     waiter: string,
-    waits: readonly (readonly [HolderKey, number])[],
+    waits: readonly (readonly [BlockingGroup, number])[],
     tell: (holderGroup: string, waitedMs: number) => void = () => {},
   ): BlockedPair {
     const from = admits(this.#waiters, waiter, MAX_GROUPS) ? waiter : OTHER_GROUP;
@@ -112,7 +112,7 @@ export class Blockers {
     return Object.freeze(all.slice(0, most).map(read));
   }
 
-  #pair(waiter: string, holder: HolderKey): BlockedPair {
+  #pair(waiter: string, holder: BlockingGroup): BlockedPair {
     const group = this.#holderGroup(holder);
     const instanceId = group === UNKNOWN_GROUP ? this.#instance(holder.instanceId) : undefined;
     const holders = entryOf(this.#pairs, waiter, () => new Map());
@@ -121,7 +121,7 @@ export class Blockers {
     return entryOf<string, BlockedPair>(holders, key, () => ({ waiter, holder: { group, instanceId }, ...none }));
   }
 
-  #holderGroup({ group, isForeign }: HolderKey): string {
+  #holderGroup({ group, isForeign }: BlockingGroup): string {
     if (group === UNKNOWN_GROUP || this.#holders.has(group)) return group;
     const isLeftOut = isForeign && this.#foreignHolders >= MAX_FOREIGN_GROUPS;
     if (isLeftOut || !admits(this.#holders, group, MAX_GROUPS)) return OTHER_GROUP;

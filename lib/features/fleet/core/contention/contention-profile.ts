@@ -6,7 +6,7 @@ import { type LockObservers, MAX_GROUPS } from '../../../../kernel/events/observ
 import type { BlockedTime } from '../../../../kernel/events/telemetry.js';
 import { callSiteOf } from '../../../../kernel/util/call-site.js';
 import type { Clock } from '../../../../kernel/util/clock.js';
-import { type BlockedPair, Blockers, type HolderKey, UNKNOWN_GROUP } from './blockers.js';
+import { type BlockedPair, Blockers, type BlockingGroup, UNKNOWN_GROUP } from './blockers.js';
 import type { Contention, GroupContention } from './contention.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { WaitTimeline } from './wait-timeline.js';
@@ -229,7 +229,7 @@ export class ContentionProfile {
     timeline.heldBy(keys, this.deps.clock.now() - heldMs);
   }
 
-  #keyOf(resource: string, holder: Holder, timeline: WaitTimeline): HolderKey {
+  #keyOf(resource: string, holder: Holder, timeline: WaitTimeline): BlockingGroup {
     const { isThisProcess, instanceId, fencingToken, label } = holder;
     if (!isThisProcess) {
       // Another program may have written it, and metrics have it as it is.

@@ -1,5 +1,5 @@
 import { OTHER_GROUP } from '../../../../kernel/api/holder.js';
-import { type HolderKey, UNKNOWN_GROUP } from './blockers.js';
+import { type BlockingGroup, UNKNOWN_GROUP } from './blockers.js';
 
 /**
  * The maximum number of stretches of one resource. A call that has waited through more of them has waited for too many
@@ -7,8 +7,8 @@ import { type HolderKey, UNKNOWN_GROUP } from './blockers.js';
  */
 const MAX_STRETCHES = 256;
 
-const UNKNOWN: HolderKey = { group: UNKNOWN_GROUP };
-const TOO_MANY: readonly HolderKey[] = [{ group: OTHER_GROUP }];
+const UNKNOWN: BlockingGroup = { group: UNKNOWN_GROUP };
+const TOO_MANY: readonly BlockingGroup[] = [{ group: OTHER_GROUP }];
 
 /** Which groups held one resource, and when, for as long as calls of this process wait for it. */
 export class WaitTimeline {
@@ -16,12 +16,12 @@ export class WaitTimeline {
   /** The token of the one holder, if that is a lease of this process. */
   ownToken: number | undefined;
   /** The holders, each from one moment on. */
-  readonly #stretches: { readonly from: number; readonly holders: readonly HolderKey[] }[] = [];
+  readonly #stretches: { readonly from: number; readonly holders: readonly BlockingGroup[] }[] = [];
   /** When the last holders stopped holding it, if that is known. */
   #endedAt: number | undefined;
 
   /** These have held the resource since then. A time before the last change counts as the time of that change. */
-  heldBy(holders: readonly HolderKey[], since: number): void {
+  heldBy(holders: readonly BlockingGroup[], since: number): void {
     const stretches = this.#stretches;
     const last = stretches.at(-1);
     const from = last ? Math.max(this.#endedAt ?? since, last.from) : since;
@@ -47,9 +47,9 @@ export class WaitTimeline {
    * Which holders a call has waited for that began to wait at `startedAt`. The parts add up to its whole wait. If several
    * hold the resource at the same time, each of them counts for an equal part.
    */
-  share(startedAt: number, endedAt: number): readonly (readonly [HolderKey, number])[] {
-    const parts: [HolderKey, number][] = [];
-    const add = (holder: HolderKey, ms: number): void => {
+  share(startedAt: number, endedAt: number): readonly (readonly [BlockingGroup, number])[] {
+    const parts: [BlockingGroup, number][] = [];
+    const add = (holder: BlockingGroup, ms: number): void => {
       const known = parts.find(([other]) => isSame(other, holder));
       if (known) known[1] += ms;
       else parts.push([holder, ms]);
@@ -68,10 +68,10 @@ export class WaitTimeline {
   }
 }
 
-function areSame(some: readonly HolderKey[], others: readonly HolderKey[]): boolean {
+function areSame(some: readonly BlockingGroup[], others: readonly BlockingGroup[]): boolean {
   return some.length === others.length && some.every((holder, index) => isSame(holder, others[index]!));
 }
 
-function isSame(one: HolderKey, other: HolderKey): boolean {
+function isSame(one: BlockingGroup, other: BlockingGroup): boolean {
   return one.group === other.group && one.instanceId === other.instanceId;
 }

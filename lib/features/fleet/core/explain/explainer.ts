@@ -2,13 +2,13 @@ import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
 import { ACQUIRE_MODES, type AcquireMode } from '../../../../kernel/api/lock-mode.js';
 import { atLeast, oneOf, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
 import { checkResource, JOB_PREFIX } from '../../../../kernel/api/resource.js';
-import type { Hold } from '../../../../kernel/holding/hold.js';
-import type { LeaseDeps } from '../../../../kernel/lease/lease-deps.js';
+import type { LocalHolder } from '../../../../kernel/holding/store-lease.js';
+import type { KernelParts } from '../../../../kernel/lease/kernel-parts.js';
 import { isKeptByTransaction } from '../../../../kernel/lease/transaction-leases.js';
 import { withTimeout } from '../../../../kernel/store/ask.js';
 import type { LockState } from '../../../../kernel/store/lock-state.js';
-import { type JobOverlap, type LockCause, LockExplanation, type OwnHold, type OwnPart } from './explanation.js';
-import { isHeldHereOnly, likelyCause, seenLease, silentWaiters, type WantedAccess } from './likely-cause.js';
+import { type JobOverlap, type LockCause, LockExplanation, type OwnPart } from './explanation.js';
+import { explainHolder, isHeldHereOnly, likelyCause, silentWaiters, type WantedAccess } from './likely-cause.js';
 import { describeCause, describeCycle, describeHolding, describeOverlap, describeWaiting } from './sentences.js';
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 import type { FleetReport } from '../roll/lock-fleet.js';
@@ -42,7 +42,7 @@ const ASKED_MS = 1_000;
 
 export class Explainer {
   constructor(
-    private readonly deps: LeaseDeps,
+    private readonly deps: KernelParts,
     private readonly inspect: (resource: string) => Promise<LockState>,
     private readonly overlapOf: (resource: string) => Promise<JobOverlap | undefined>,
   ) {}
@@ -89,19 +89,19 @@ export class Explainer {
     const waiting = localQueues.waitingFor(resource);
     return {
       instanceId: store.instanceId,
-      holds: watchdog.holdersOf(resource).map((holder) => this.#ownHold(holder as Hold)),
+      holds: watchdog.holdersOf(resource).map((holder) => this.#ownHold(holder)),
       waiting: waiting?.calls ?? 0,
       longestWaitMs: waiting ? clock.now() - waiting.first.startedAt : 0,
       wanted: waiting?.first.options,
     };
   }
 
-  #ownHold(hold: Hold): OwnHold {
+  #ownHold(hold: LocalHolder): OwnPart['holds'][number] {
     const { clock, context, observers } = this.deps;
-    const { owner, options } = hold;
+    const { storeLease, options } = hold;
     return {
       fencingToken: hold.fencingToken,
-      group: observers.groups.of(owner.resource, options.group),
+      group: observers.groups.of(storeLease.owner.resource, options.group),
       heldMs: clock.now() - hold.acquiredAt,
       isRenewed: hold.renewable,
       isOfThisCall: context.has(hold),
@@ -146,17 +146,17 @@ export function explainState(
   { deadlock, overlap }: FoundCause = {},
   fleet?: FleetReport,
 ): LockExplanation {
-  const leases = state.holders.map((holder) => seenLease(holder, own, fleet));
+  const holders = state.holders.map((holder) => explainHolder(holder, own, fleet));
   const silent = silentWaiters(state.waiters, own);
-  const cause = deadlock ? 'deadlock' : overlap ? 'overlap' : likelyCause(state, leases, own, wanted, silent);
+  const cause = deadlock ? 'deadlock' : overlap ? 'overlap' : likelyCause(state, holders, own, wanted, silent);
   const sentences = [
-    ...describeHolding(state, leases),
+    ...describeHolding(state, holders),
     ...describeWaiting(state, own, silent),
     ...(deadlock
       ? describeCycle(deadlock)
       : overlap
-        ? describeOverlap(overlap, leases)
-        : describeCause(cause, state, leases, wanted)),
+        ? describeOverlap(overlap, holders)
+        : describeCause(cause, state, holders, wanted)),
   ];
   return new LockExplanation(state.resource, cause, Object.freeze(sentences), frozen(state));
 }

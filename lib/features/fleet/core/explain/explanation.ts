@@ -65,18 +65,6 @@ export class LockExplanation {
   }
 }
 
-/** A lease of this process on the resource that is explained. */
-export interface OwnHold {
-  readonly fencingToken: number;
-  readonly group: string;
-  readonly heldMs: number;
-  readonly isRenewed: boolean;
-  /** `true` if the asking async context holds it. */
-  readonly isOfThisCall: boolean;
-  /** `true` if its work has ended, but a database transaction keeps it. */
-  readonly isKeptByTransaction: boolean;
-}
-
 /** A run of a job that has kept later ticks from running. */
 export interface JobOverlap {
   readonly ranMs: number;
@@ -87,7 +75,16 @@ export interface JobOverlap {
 /** The part that this process knows without asking. */
 export interface OwnPart {
   readonly instanceId: string;
-  readonly holds: readonly OwnHold[];
+  readonly holds: readonly {
+    readonly fencingToken: number;
+    readonly group: string;
+    readonly heldMs: number;
+    readonly isRenewed: boolean;
+    /** `true` if the asking async context holds it. */
+    readonly isOfThisCall: boolean;
+    /** `true` if its work has ended, but a database transaction keeps it. */
+    readonly isKeptByTransaction: boolean;
+  }[];
   readonly waiting: number;
   /** The time that the longest wait has taken so far. */
   readonly longestWaitMs: number;

@@ -1,7 +1,7 @@
 import type { LockMode } from '../../../../kernel/api/lock-mode.js';
 import { LEADER_PREFIX } from '../../../../kernel/api/resource.js';
 import type { LockState, LockWaiter } from '../../../../kernel/store/lock-state.js';
-import type { LockCause, OwnHold, OwnPart } from './explanation.js';
+import type { LockCause, OwnPart } from './explanation.js';
 import { type Holder, renewedMsAgo } from '../../../../kernel/api/holder.js';
 import { fencingTickOf } from '../../../../kernel/store/fencing-token.js';
 import { keepPeriodMs } from '../../../../kernel/places/place.js';
@@ -17,11 +17,10 @@ const LATE_KEEP = 1.5;
 /** A machine may be slow, and a first try may fail. */
 const KEEP_SLACK_MS = 1_000;
 
-/** Facts about the lease of one holder. */
-export interface SeenLease {
-  readonly holder: Holder;
+/** A holder, and what is known beside its lease. */
+export interface ExplainedHolder extends Holder {
   /** Set if this process holds it. */
-  readonly own: OwnHold | undefined;
+  readonly own: OwnPart['holds'][number] | undefined;
   /** What is known of its process, if the instances were asked. */
   readonly life: InstanceLife | undefined;
   /** The time since it was renewed, or granted. */
@@ -32,42 +31,37 @@ export interface SeenLease {
   readonly status: 'renewing' | 'overdue' | 'fixed';
 }
 
-export function seenLease(holder: Holder, own: OwnPart, fleet?: FleetReport): SeenLease {
-  const mine = holder.isThisProcess ? ownHoldOf(holder, own) : undefined;
+export function explainHolder(holder: Holder, part: OwnPart, fleet?: FleetReport): ExplainedHolder {
+  const own = holder.isThisProcess ? ownHoldOf(holder, part) : undefined;
   const agoMs = renewedMsAgo(holder);
   const isOverdue = agoMs > holder.leaseMs / OVERDUE_PART;
   return {
-    holder,
-    own: mine,
+    ...holder,
+    own,
     life: fleet && lifeOf(holder, fleet),
     renewedMsAgo: agoMs,
     isFirst: agoMs >= holder.heldMs - SLACK_MS,
-    status: mine && !mine.isRenewed ? 'fixed' : isOverdue ? 'overdue' : 'renewing',
+    status: own && !own.isRenewed ? 'fixed' : isOverdue ? 'overdue' : 'renewing',
   };
 }
 
 /** Returns true if its process has just answered: the lease alone only proves that its holder was alive. */
-export function isKnownAlive({ holder, life }: SeenLease): boolean {
-  return holder.isThisProcess || life === 'alive';
-}
-
-/** Returns the time after the last renewal at which a holder should send the next one. */
-export function renewalDueMs({ leaseMs }: Pick<Holder, 'leaseMs'>): number {
-  return leaseMs / 3;
+export function isKnownAlive({ isThisProcess, life }: ExplainedHolder): boolean {
+  return isThisProcess || life === 'alive';
 }
 
 /** Returns the lateness of a renewal. Negative or 0 before it is due, and for a moment after it. */
-export function renewalLateMs({ holder, renewedMsAgo: agoMs }: SeenLease): number {
-  return agoMs - renewalDueMs(holder) - SLACK_MS;
+export function renewalLateMs({ leaseMs, renewedMsAgo: agoMs }: ExplainedHolder): number {
+  return agoMs - leaseMs / 3 - SLACK_MS;
 }
 
 /** In what time the lease is overdue if its process has died since it last renewed it. */
-export function overdueInMs({ holder, renewedMsAgo: agoMs }: SeenLease): number {
-  return Math.max(0, holder.leaseMs / OVERDUE_PART - agoMs);
+export function overdueInMs({ leaseMs, renewedMsAgo: agoMs }: ExplainedHolder): number {
+  return Math.max(0, leaseMs / OVERDUE_PART - agoMs);
 }
 
 /** Leases that this process passes on in memory count up from the token that Redis has. */
-function ownHoldOf({ fencingToken }: Holder, { holds }: OwnPart): OwnHold | undefined {
+function ownHoldOf({ fencingToken }: Holder, { holds }: OwnPart): ExplainedHolder['own'] {
   const tick = fencingTickOf(fencingToken);
   const meant = holds.filter((hold) => fencingTickOf(hold.fencingToken) === tick);
   return meant.find((hold) => hold.fencingToken === fencingToken) ?? meant[0];
@@ -120,7 +114,7 @@ export interface WantedAccess {
 /** Returns the most likely reason why a call cannot get the resource, by the first rule that fits. */
 export function likelyCause(
   state: LockState,
-  leases: readonly SeenLease[],
+  holders: readonly ExplainedHolder[],
   own: OwnPart,
   wanted: WantedAccess,
   silent: SilentWaiters | undefined,
@@ -128,24 +122,24 @@ export function likelyCause(
   const { mode, waiters } = state;
   const isSilentQueue = silent?.count === waiters.length;
   if (mode === null) return causeOfFree(state, own, isSilentQueue);
-  if (leases.some((lease) => lease.own?.isOfThisCall)) return 'heldByThisCall';
-  if (leases.some((lease) => lease.own?.isKeptByTransaction)) return 'transaction';
+  if (holders.some(({ own: hold }) => hold?.isOfThisCall)) return 'heldByThisCall';
+  if (holders.some(({ own: hold }) => hold?.isKeptByTransaction)) return 'transaction';
   if (isMismatch(state, wanted)) return 'mismatch';
   // A dead holder blocks all calls, whatever the other holders do that share the resource with it.
-  if (leases.some(({ holder }) => holder.isKept)) return 'kept';
-  const isDead = leases.some(({ status }) => status === 'overdue');
+  if (holders.some(({ isKept }) => isKept)) return 'kept';
+  const isDead = holders.some(({ status }) => status === 'overdue');
   if (isDead && isSilentQueue) return 'deadWaiters';
   if (isDead)
-    return leases.every((lease) => lease.status !== 'overdue' || isFixed(lease, own)) ? 'fixedLease' : 'holderDead';
-  if (leases.some((lease) => isFixed(lease, own))) return 'fixedLease';
+    return holders.every((each) => each.status !== 'overdue' || isFixed(each, own)) ? 'fixedLease' : 'holderDead';
+  if (holders.some((each) => isFixed(each, own))) return 'fixedLease';
   if (state.resource.startsWith(LEADER_PREFIX)) return 'leadership';
   if (waiters.length === 0 && own.waiting === 0) return 'inUse';
-  if (own.waiting > 0 && leases.some(({ holder }) => holder.isThisProcess)) return 'heldByThisProcess';
-  return leases.some(isSlow) ? 'holderSlow' : 'inUse';
+  if (own.waiting > 0 && holders.some(({ isThisProcess }) => isThisProcess)) return 'heldByThisProcess';
+  return holders.some(isSlow) ? 'holderSlow' : 'inUse';
 }
 
-export function isSlow({ holder }: SeenLease): boolean {
-  return holder.heldMs >= SLOW_MS;
+export function isSlow({ heldMs }: ExplainedHolder): boolean {
+  return heldMs >= SLOW_MS;
 }
 
 /**
@@ -170,8 +164,8 @@ function isMismatch({ mode, permits, waiters }: LockState, wanted: WantedAccess)
   return isSemaphore && waiters.some((waiter) => (waiter.permits ?? 0) > permits!.total);
 }
 
-function isFixed({ status, holder, isFirst }: SeenLease, { wanted }: OwnPart): boolean {
+function isFixed({ status, isThisProcess, isFirst }: ExplainedHolder, { wanted }: OwnPart): boolean {
   if (status === 'fixed') return true;
   // Another process has never renewed it, and the same calls of this process ask for a fixed lease.
-  return isFirst && !holder.isThisProcess && wanted?.watchdog === false;
+  return isFirst && !isThisProcess && wanted?.watchdog === false;
 }

@@ -6,14 +6,13 @@ import { count } from '../../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quoted.js';
 import type { JobOverlap, LockCause, OwnPart } from './explanation.js';
 import {
+  type ExplainedHolder,
   isHeldHereOnly,
   isKnownAlive,
   isSlow,
   overdueInMs,
   overdueKeepMs,
-  renewalDueMs,
   renewalLateMs,
-  type SeenLease,
   type SilentWaiters,
   type WantedAccess,
 } from './likely-cause.js';
@@ -23,30 +22,29 @@ import { type DeadlockedCall, describeDeadlock } from '../../../../kernel/api/bu
 const NAMED = 3;
 
 /** Which processes hold it, and how its lease is renewed. */
-export function describeHolding(state: LockState, leases: readonly SeenLease[]): string[] {
+export function describeHolding(state: LockState, holders: readonly ExplainedHolder[]): string[] {
   const name = quote(state.resource);
   const { mode, permits, waiters } = state;
   if (mode === null) {
     return [waiters.length === 0 ? `${name} is free: no process holds it, and none waits for it.` : `${name} is free.`];
   }
-  const named = leases.slice(0, NAMED);
-  const left = leases.length - named.length;
+  const named = holders.slice(0, NAMED);
+  const left = holders.length - named.length;
   const shared =
     mode === 'semaphore'
       ? `${name} is a semaphore with ${count(permits!.total, 'permit')}, of which ${permits!.available} ${permits!.available === 1 ? 'is' : 'are'} free.`
-      : mode === 'read' && leases.length > 1
-        ? `${name} has ${leases.length} readers.`
+      : mode === 'read' && holders.length > 1
+        ? `${name} has ${holders.length} readers.`
         : undefined;
-  const lines = named.flatMap((lease) => describeLease(shared === undefined ? name : 'It', state, lease));
+  const lines = named.flatMap((holder) => describeHolder(shared === undefined ? name : 'It', state, holder));
   if (shared !== undefined) lines.unshift(shared);
   if (left > 0) lines.push(`${count(left, 'more holder')} ${left === 1 ? 'is' : 'are'} not named here.`);
   return lines;
 }
 
-function describeLease(name: string, { mode }: LockState, lease: SeenLease): string[] {
-  const { holder, own } = lease;
-  const { fencingToken, permits, depth } = holder;
-  const who = nameOf(lease);
+function describeHolder(name: string, { mode }: LockState, holder: ExplainedHolder): string[] {
+  const { fencingToken, permits, depth, own } = holder;
+  const who = nameOf(holder);
   if (holder.isKept) {
     return [`${name} was released by ${who}, but is kept for another ${formatDuration(holder.ttlMs)} (minHoldMs).`];
   }
@@ -54,26 +52,27 @@ function describeLease(name: string, { mode }: LockState, lease: SeenLease): str
   const how = [`mode ${mode}`, `token ${fencingToken}`];
   if (permits !== undefined) how.splice(1, 0, count(permits, 'permit'));
   if (depth > 1) how.push(`entered ${depth} times`);
-  return [`${name} is held by ${who} for ${held} (${how.join(', ')}).`, describeRenewals(lease)];
+  return [`${name} is held by ${who} for ${held} (${how.join(', ')}).`, describeRenewals(holder)];
 }
 
-function nameOf({ holder, own }: SeenLease): string {
+function nameOf(holder: ExplainedHolder): string {
+  const { own } = holder;
   if (own) return `${own.isOfThisCall ? 'this call' : 'a call of this process'}${describeGroup(own.group)}`;
   if (holder.isThisProcess) return 'this process';
   return plainOrQuoted(holder.instanceId) + (holder.isKept ? '' : describeRemark(holder));
 }
 
-function describeRenewals(lease: SeenLease): string {
-  const { holder, renewedMsAgo, isFirst, status } = lease;
-  const left = `the lease has ${formatDuration(holder.ttlMs)} left`;
+function describeRenewals(holder: ExplainedHolder): string {
+  const { leaseMs, ttlMs, renewedMsAgo, isFirst, status, isThisProcess } = holder;
+  const left = `the lease has ${formatDuration(ttlMs)} left`;
   if (status === 'fixed') return `Its lease is fixed and never renewed: ${left}.`;
-  const dueMs = renewalDueMs(holder);
+  const dueMs = leaseMs / 3;
   const ago = `was last renewed ${formatDuration(renewedMsAgo)} ago`;
   if (status === 'overdue') {
-    const process = holder.isThisProcess ? 'this process' : 'its process';
+    const process = isThisProcess ? 'this process' : 'its process';
     return `It ${isFirst ? 'was never renewed' : ago}, though ${process} should renew it every ${formatDuration(dueMs)}: ${left}.`;
   }
-  if (!isFirst) return renewalLateMs(lease) > 0 ? `It ${ago}: ${left}.` : `It ${ago}, in time: ${left}.`;
+  if (!isFirst) return renewalLateMs(holder) > 0 ? `It ${ago}: ${left}.` : `It ${ago}, in time: ${left}.`;
   const nextMs = Math.max(0, dueMs - renewedMsAgo);
   return nextMs > 0
     ? `It is renewed for the first time in ${formatDuration(nextMs)}: ${left}.`
@@ -143,12 +142,12 @@ export function describeCycle(deadlock: readonly DeadlockedCall[]): string[] {
 export function describeCause(
   cause: LockCause,
   state: LockState,
-  leases: readonly SeenLease[],
+  holders: readonly ExplainedHolder[],
   wanted: WantedAccess,
 ): string[] {
   const { resource, ttlMs, waiters } = state;
   // The leases alone suggest that nothing is wrong until a renewal is overdue, and then only guess.
-  const isKnown = leases.some(({ life }) => life === 'silent' || life === 'dead');
+  const isKnown = holders.some(({ life }) => life === 'silent' || life === 'dead');
   if (isKnown && (cause === 'inUse' || cause === 'holderDead')) return [];
   const endMs = Math.max(ttlMs, ...waiters.map(({ placeMs = 0 }) => placeMs));
   switch (cause) {
@@ -163,11 +162,11 @@ export function describeCause(
             `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
             'then the waiters have died, or cannot reach Redis.',
         ];
-      return [describeHealth(leases)];
+      return [describeHealth(holders)];
     case 'holderSlow':
       return [
-        `${describeSlow(leases)}: ` +
-          `it does long work under the lock, or waits for something else. ${describeDoubt(leases, ttlMs)}` +
+        `${describeSlow(holders)}: ` +
+          `it does long work under the lock, or waits for something else. ${describeDoubt(holders, ttlMs)}` +
           'Look at that process, do less under the lock, or set maxHoldMs. ' +
           'Ending the lease (forceRelease(), or release on the command line) does not end the work.',
       ];
@@ -183,7 +182,7 @@ export function describeCause(
     case 'leadership':
       return [
         `${quote(resource.slice(LEADER_PREFIX.length))} is a leadership: its holder leads for as long as it lives, and the waiters are ` +
-          `the other candidates. ${describeHealth(leases)}`,
+          `the other candidates. ${describeHealth(holders)}`,
       ];
     case 'deadWaiters':
       return [
@@ -208,7 +207,7 @@ export function describeCause(
           `unless both calls use the mode reentrant.`,
       ];
     case 'heldByThisProcess': {
-      const group = leases.find(({ own }) => own)?.own?.group;
+      const group = holders.find(({ own }) => own)?.own?.group;
       return [
         `The holder is another call of this process${describeGroup(group)}, and calls of this process wait for it. ` +
           'If its work waits for one of them, for example because it calls acquire() for the same resource again, none of them can continue: ' +
@@ -219,8 +218,8 @@ export function describeCause(
 }
 
 /** Which run keeps the ticks of its job from running, and what to do. */
-export function describeOverlap({ ranMs, lastAt }: JobOverlap, leases: readonly SeenLease[]): string[] {
-  const others = leases.filter((lease) => !isKnownAlive(lease));
+export function describeOverlap({ ranMs, lastAt }: JobOverlap, holders: readonly ExplainedHolder[]): string[] {
+  const others = holders.filter((each) => !isKnownAlive(each));
   const inMs = Math.max(...others.map(overdueInMs));
   return [
     `This run of the job has lasted ${formatDuration(ranMs)}. Later ticks were skipped, or wait for its end: the last one ` +
@@ -233,15 +232,15 @@ export function describeOverlap({ ranMs, lastAt }: JobOverlap, leases: readonly 
 }
 
 /** A holder that has renewed its lease in time may have died since, unless its process has answered. */
-function describeHealth(leases: readonly SeenLease[]): string {
-  const others = leases.filter((lease) => !isKnownAlive(lease));
+function describeHealth(holders: readonly ExplainedHolder[]): string {
+  const others = holders.filter((each) => !isKnownAlive(each));
   if (others.length === 0) return 'Nothing is wrong.';
   const inMs = Math.max(...others.map(overdueInMs));
   return `Nothing is wrong: if a holder has died since it last renewed its lease, that shows in ${formatDuration(inMs)}.`;
 }
 
-function describeSlow(leases: readonly SeenLease[]): string {
-  const slow = leases.filter(isSlow);
+function describeSlow(holders: readonly ExplainedHolder[]): string {
+  const slow = holders.filter(isSlow);
   if (slow.some(isKnownAlive)) return 'The holder is alive and slow';
   const renewed = slow.filter(({ isFirst }) => !isFirst);
   if (renewed.length === 0) return 'It is not known yet whether the holder is alive. If it is, it is slow';
@@ -256,8 +255,8 @@ function describeSlow(leases: readonly SeenLease[]): string {
 }
 
 /** A renewed lease only proves that its holder was alive then. */
-function describeDoubt(leases: readonly SeenLease[], ttlMs: number): string {
-  const slow = leases.filter(isSlow);
+function describeDoubt(holders: readonly ExplainedHolder[], ttlMs: number): string {
+  const slow = holders.filter(isSlow);
   if (slow.some(isKnownAlive)) return '';
   const inMs = Math.max(...slow.map(overdueInMs));
   return `If it has died, that shows in ${formatDuration(inMs)}, and the lock is free in ${formatDuration(ttlMs)}. `;

@@ -3,7 +3,7 @@ import { longDuration } from '../../../../kernel/util/durations.js';
 import { count } from '../../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote } from '../../../../kernel/util/quoted.js';
 import type { FleetReport } from '../roll/lock-fleet.js';
-import { isWell, locksIn, type SeenHolder, type SeenLock } from '../roll/seen-locks.js';
+import { isWell, locksIn, type FleetHolder, type FleetLock } from '../roll/locks-in.js';
 import type { Finding } from './finding.js';
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
@@ -15,8 +15,8 @@ const MANY_MS = 1_000;
 const CRITICAL_MS = 60_000;
 const MAX_WORKS = 5;
 
-type Locks = ReadonlyMap<string, SeenLock>;
-type Waits = SeenLock['waits'];
+type Locks = ReadonlyMap<string, FleetLock>;
+type Waits = FleetLock['waits'];
 
 /** One finding for each resource that is in trouble, and one for each deadlock. */
 export function lockFindings(fleet: FleetReport): Finding[] {
@@ -33,13 +33,13 @@ export function lockFindings(fleet: FleetReport): Finding[] {
 }
 
 /** The worst holder comes first: the others share the resource with it. */
-const WORST: readonly SeenHolder['life'][] = ['dead', 'silent', 'unknown', 'leaked', 'notRenewed', 'alive'];
+const WORST: readonly FleetHolder['life'][] = ['dead', 'silent', 'unknown', 'leaked', 'notRenewed', 'alive'];
 
 function resourceFinding(
-  { resource, holders, waits, oldestWaitMs: oldestMs }: SeenLock,
+  { resource, holders, waits, oldestWaitMs: oldestMs }: FleetLock,
   askedAt: number,
 ): Finding | undefined {
-  const rank = ({ life }: SeenHolder): number => WORST.indexOf(life === 'notRenewed' ? 'alive' : life);
+  const rank = ({ life }: FleetHolder): number => WORST.indexOf(life === 'notRenewed' ? 'alive' : life);
   const [holder] = [...holders].sort((a, b) => rank(a) - rank(b) || b.heldMs - a.heldMs);
   const isLong = oldestMs >= LONG_MS || (waits.length >= MANY && oldestMs >= MANY_MS);
   const isHarmless = holder === undefined || isWell(holder);
@@ -236,7 +236,7 @@ function worksOf(waits: Waits): string[] {
   return [...new Set(works)].slice(0, MAX_WORKS);
 }
 
-function culpritOf({ instanceId, group, callSite }: SeenHolder): NonNullable<Finding['culprit']> {
+function culpritOf({ instanceId, group, callSite }: FleetHolder): NonNullable<Finding['culprit']> {
   const work = namedGroup(group);
   return { instanceId, ...(work !== undefined && { work }), ...(callSite !== undefined && { callSite }) };
 }

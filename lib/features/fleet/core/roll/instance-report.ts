@@ -6,7 +6,7 @@ import type { LocalHolder } from '../../../../kernel/holding/store-lease.js';
 import type { Runtime } from '../../../../kernel/holding/runtime.js';
 import type { Watchdog } from '../../../../kernel/holding/watchdog.js';
 import { RecentTimes } from '../../../../kernel/util/recent-times.js';
-import { applicationSiteOf, callSiteOf, type Origin } from '../../../../kernel/util/call-site.js';
+import { applicationSiteOf, callSiteOf } from '../../../../kernel/util/call-site.js';
 import type { FleetAnswer } from './lock-fleet.js';
 import { RecentBlockers, RecentCounts } from './recent-counts.js';
 import type { Scope } from './scope.js';
@@ -135,8 +135,7 @@ function groupOfHolder(holder: LocalHolder, groupOf: (resource: string, group?: 
 }
 
 function leaseOf(holder: LocalHolder, group: string, now: number): FleetAnswer['held'][number] {
-  const { storeLease, fencingToken, acquiredAt, deadline, renewable } = holder;
-  const { origin } = holder as { readonly origin?: Origin };
+  const { storeLease, fencingToken, acquiredAt, deadline, renewable, origin } = holder;
   const callSite = holder.callSite ?? callSiteOf(origin);
   return {
     resource: resourceOf(holder),

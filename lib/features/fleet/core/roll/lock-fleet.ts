@@ -185,14 +185,6 @@ export interface FleetInstance {
  */
 export type InstanceLife = 'alive' | 'silent' | 'dead' | 'unknown';
 
-/** A holder that no instance has listed. */
-export interface UnlistedHolder extends Holder {
-  readonly resource: string;
-  readonly life: InstanceLife;
-  /** `true` if its instance has answered, so it is alive; its list may have been cut. */
-  readonly hasAnswered: boolean;
-}
-
 /** The reports of all instances. The findings are derived from them. */
 export interface FleetReport {
   /** The name of the lock service that has asked. */
@@ -226,7 +218,12 @@ export interface FleetReport {
    * Holders that no instance has listed, most of them dead. They are looked up for up to 100 resources that a listed
    * call waits for; with `scan`, for all resources.
    */
-  readonly unlisted: readonly UnlistedHolder[];
+  readonly unlisted: readonly (Holder & {
+    readonly resource: string;
+    readonly life: InstanceLife;
+    /** `true` if its instance has answered, so it is alive; its list may have been cut. */
+    readonly hasAnswered: boolean;
+  })[];
   /** `true` if `scan` found more than 10,000 resources, and only checked that many. */
   readonly isScanCut: boolean;
   /**

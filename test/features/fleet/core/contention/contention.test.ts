@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Blockers, type HolderKey } from '../../../../../lib/features/fleet/core/contention/blockers.js';
+import { Blockers, type BlockingGroup } from '../../../../../lib/features/fleet/core/contention/blockers.js';
 import { DurationHistogram } from '../../../../../lib/features/fleet/core/contention/duration-histogram.js';
 import { WaitTimeline } from '../../../../../lib/features/fleet/core/contention/wait-timeline.js';
 import type { LockOptions } from '../../../../../lib/kernel/api/lock-options.js';
@@ -190,7 +190,7 @@ describe('the contention profile', () => {
   });
 });
 
-const REPORT: HolderKey = { group: 'NightlyReport.run' };
+const REPORT: BlockingGroup = { group: 'NightlyReport.run' };
 
 describe('the waits between groups', () => {
   it('add up for each pair, the longest first', () => {
@@ -279,9 +279,9 @@ describe('the waits between groups', () => {
 });
 
 describe('the wait times of one resource', () => {
-  const A: HolderKey = { group: 'A' };
-  const B: HolderKey = { group: 'B' };
-  const UNKNOWN: HolderKey = { group: '_unknown' };
+  const A: BlockingGroup = { group: 'A' };
+  const B: BlockingGroup = { group: 'B' };
+  const UNKNOWN: BlockingGroup = { group: '_unknown' };
 
   it('are shared among its holders in that time', () => {
     const line = new WaitTimeline();

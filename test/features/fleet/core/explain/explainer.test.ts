@@ -6,7 +6,7 @@ import {
 } from '../../../../../lib/features/fleet/core/explain/explainer.js';
 import type { FleetReport } from '../../../../../lib/features/fleet/core/roll/lock-fleet.js';
 import { fleetInstance, fleetReport, waitingCall } from '../../fleet-reports.js';
-import type { OwnHold, OwnPart } from '../../../../../lib/features/fleet/core/explain/explanation.js';
+import type { OwnPart } from '../../../../../lib/features/fleet/core/explain/explanation.js';
 import type { WantedAccess } from '../../../../../lib/features/fleet/core/explain/likely-cause.js';
 import type { Holder } from '../../../../../lib/kernel/api/holder.js';
 import type { LockOptions } from '../../../../../lib/kernel/api/lock-options.js';
@@ -309,7 +309,7 @@ const OWN: OwnPart = {
   longestWaitMs: 0,
   wanted: undefined,
 };
-const MY_HOLD: OwnHold = {
+const MY_HOLD: OwnPart['holds'][number] = {
   fencingToken: TOKEN,
   group: 'Orders.pay',
   heldMs: 62_000,

@@ -4,7 +4,8 @@ import type { Leaks } from './leaks.js';
 import type { Watchdog } from '../holding/watchdog.js';
 import type { Runtime } from '../holding/runtime.js';
 
-export interface LeaseDeps extends Runtime {
+/** The parts of a lock client that its leases and the features need. */
+export interface KernelParts extends Runtime {
   readonly localQueues: LocalQueues;
   readonly watchdog: Watchdog;
   readonly active: ActiveHolds;

@@ -72,5 +72,5 @@ export default {
   ],
   testSequencer: '<rootDir>/test/support/process/stores-first.mjs',
   // How long a hanging test takes. What a test waits for has bounds of its own, which say what did not happen.
-  testTimeout: process.env.TEST_SPEED === 'long' ? 1_200_000 : 60_000,
+  testTimeout: { long: 1_200_000, all: 300_000 }[process.env.TEST_SPEED] ?? 60_000,
 };

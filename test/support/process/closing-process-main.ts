@@ -2,6 +2,7 @@
 // its close.
 import 'reflect-metadata';
 import { createHook } from 'node:async_hooks';
+import { setTimeout } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { RedisLockModuleOptions } from '../../../lib/nest/module/module-options.js';
@@ -45,5 +46,8 @@ if (serverPid) {
 }
 const began = performance.now();
 await app.close();
-const left = open();
-process.stdout.write(JSON.stringify({ left, closedInMs: Math.round(performance.now() - began) }));
+const closedInMs = Math.round(performance.now() - began);
+let left = open();
+// On a busy machine, ioredis may still close a connection on which it asked a sentinel or a node who the primary is.
+for (const until = began + 3_000; left.length > 0 && performance.now() < until; left = open()) await setTimeout(20);
+process.stdout.write(JSON.stringify({ left, closedInMs }));

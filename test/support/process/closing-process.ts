@@ -9,7 +9,7 @@ const main = programOf(new URL('closing-process-main.ts', import.meta.url));
  * Starts an application in a process of its own, locks, and closes it.
  *
  * @param hangingPid a server that is stopped before it closes
- * @returns the sockets and timers that were open when `app.close()` had resolved, and how long that took
+ * @returns the sockets and timers that `app.close()` left open, and how long that took
  */
 export async function closeInProcess(
   options: RedisLockModuleOptions,

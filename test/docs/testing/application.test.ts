@@ -28,7 +28,7 @@ describe('orders, in the application', () => {
   });
 
   afterEach(async () => {
-    // names a forgotten lease, and the line that acquired it
+    // fails if a lease was forgotten, and names the line that acquired it
     await locks.expectNothingHeld();
     await app.close();
   });

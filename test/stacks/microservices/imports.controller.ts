@@ -28,8 +28,8 @@ export class ImportsController {
   }
 
   // Redis delivers an event to every instance, and a broker may deliver a
-  // message again. The first one runs, and for a minute no other one with
-  // the same id.
+  // message again. The first delivery runs. For a minute, no other delivery
+  // with the same id does.
   @EventPattern('import.requested')
   @DistributedLock({
     key: ({ messageId }: Import) => key`message:${messageId}`,

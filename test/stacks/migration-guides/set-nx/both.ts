@@ -10,8 +10,8 @@ export class Invoices implements OnModuleDestroy {
 
   @SingletonCron('0 */10 * * * *', { name: 'remind' })
   async remind(): Promise<void> {
-    // Not deleted: it lasts longer than timers and clocks may differ, and
-    // shorter than the pause between two ticks.
+    // The key isn't deleted. It outlasts the differences between timers and
+    // clocks, and expires before the next tick.
     if (!(await this.setOldKey('lock:remind', 60_000))) return;
     await this.send();
   }

@@ -12,12 +12,12 @@ export class MurlockLocks extends OldLocks {
   }
 
   async using(name: string, work: () => Promise<void>) {
-    // Not renewed, so it has to be longer than the work.
+    // The lock isn't renewed, so it has to last longer than the work.
     await this.murlock.runWithLock(name, 5_000, 20, work);
   }
 
   async take(name: string, ms: number) {
-    // Like murlock, which has no call that leaves the lock.
+    // This is murlock's key. No call of murlock takes it and lets it expire.
     return (await this.redis.set(name, 'new', 'PX', ms, 'NX')) === 'OK';
   }
 }

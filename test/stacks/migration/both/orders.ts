@@ -10,9 +10,9 @@ type Work = () => Promise<void>;
 
 /** The locks of the old release. */
 export abstract class OldLocks {
-  /** Waits for a lock, and works under it. */
+  /** Waits for a lock, and runs the work under it. */
   abstract using(name: string, work: Work): Promise<void>;
-  /** Takes a lock without waiting, and leaves it: it ends after `ms`. */
+  /** Takes a lock without waiting, and lets it expire after `ms`. */
   abstract take(name: string, ms: number): Promise<boolean>;
 }
 
@@ -41,7 +41,7 @@ export class Orders {
   async outbox({ rerun }: SingletonRun) {
     while (!(await this.old.take('outbox', 1_800))) {
       if (!rerun) return; // an old instance runs this tick
-      await setTimeout(100); // the lock of the run that died
+      await setTimeout(100); // the run that died still has the lock
     }
     await this.sendAll();
   }

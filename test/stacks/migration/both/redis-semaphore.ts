@@ -13,7 +13,7 @@ export class RedisSemaphoreLocks extends OldLocks {
       lockTimeout: 5_000,
       refreshInterval: 1_500,
       acquireTimeout: 10_000,
-      // Without it, a lost lock crashes the process.
+      // Without this function, a lost lock crashes the process.
       onLockLost: (error) => this.logger.error(error),
     });
     await mutex.acquire();

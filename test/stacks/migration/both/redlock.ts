@@ -7,13 +7,13 @@ import { OldLocks } from './orders.js';
 export class RedlockLocks extends OldLocks {
   private readonly redlock = new Redlock(
     [new Redis(process.env.REDIS_URL!)],
-    // Renewed when half of it is left.
+    // A lock is renewed when half of its time is left.
     { retryDelay: 20, retryJitter: 10, automaticExtensionThreshold: 2_500 },
   );
 
   async using(name: string, work: () => Promise<void>) {
-    // Not in the settings above: there, the release of a lost lock would be
-    // retried as often, and with -1 forever.
+    // Not in the settings above, which also apply to releases: the release
+    // of a lost lock would be retried as often, or with -1 forever.
     const patience = { retryCount: 500 };
     await this.redlock.using([`locks:${name}`], 5_000, patience, work);
   }

@@ -16,7 +16,7 @@ export class SetNxLocks extends OldLocks {
   async using(name: string, work: () => Promise<void>) {
     const value = randomUUID();
     const giveUpAt = Date.now() + 10_000;
-    // Not renewed, so it has to be longer than the work.
+    // The lock isn't renewed, so it has to last longer than the work.
     while (!(await this.take(name, 5_000, value))) {
       if (Date.now() > giveUpAt) throw new Error(`lock:${name} is taken`);
       await setTimeout(20);

@@ -17,7 +17,7 @@ export class MurlockLocks extends OldLocks {
   }
 
   async take(name: string, ms: number) {
-    // This is murlock's key. No call of murlock takes it and lets it expire.
+    // murlock's own key: none of its calls takes it and lets it expire.
     return (await this.redis.set(name, 'new', 'PX', ms, 'NX')) === 'OK';
   }
 }

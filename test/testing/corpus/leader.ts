@@ -64,7 +64,7 @@ class MendedNewsletter implements Newsletter {
 }
 
 export const deafLeader = raceCase<Newsletter, Outbox>({
-  bug: 'A leader that does not look at its signal',
+  bug: 'A leader that ignores its signal',
   broken: NewsletterIgnoresSignal,
   mended: MendedNewsletter,
   repository: Outbox,

@@ -43,7 +43,7 @@ class MendedEditor implements Editor {
 }
 
 export const notReleased = raceCase<Editor, Articles>({
-  bug: 'A lease that one way out does not release',
+  bug: 'A lease that one return path does not release',
   broken: EditorForgetsToRelease,
   mended: MendedEditor,
   repository: Articles,

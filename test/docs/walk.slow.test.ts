@@ -30,7 +30,7 @@ describe('the way of one call of a method with @DistributedLock, on a free lock'
   });
 
   it('passes through the stations that the page for contributors shows', () => {
-    const table = page.slice(page.indexOf('## One call'), page.indexOf('## A hand-over'));
+    const table = page.slice(page.indexOf('## One call'), page.indexOf('## A handover'));
     const shown = [...table.matchAll(/`(?:lib\/)?((?:kernel|nest|redis)\/[\w./-]+)\.ts`/g)].map(([, file]) => file!);
     expect(shown.length).toBeGreaterThan(10);
     for (const file of shown) {

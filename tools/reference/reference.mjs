@@ -144,15 +144,23 @@ function metricsTable({ LOCK_METRICS, prometheusNameOf }) {
 }
 
 function commandSection({ name, usage, summary, details, options, examples }) {
-  const parts = [`## ${name}`, summary, fenced(usage), details.join(' ')];
+  const parts = [`## ${name}`, withFlags(summary), fenced(usage), withFlags(details.join(' '))];
   if (options.length > 0) parts.push(commandOptionsTable(options));
-  return [...parts, fenced(examples.join('\n'))].filter((part) => part !== '').join('\n\n');
+  // An example without arguments is left out: the usage shows it.
+  const others = examples.filter((example) => !example.endsWith(` ${name}`));
+  if (others.length > 0) parts.push(fenced(others.join('\n')));
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+/** Formats options as code. The help of the command line has them as plain text. */
+function withFlags(text) {
+  return text.replace(/`[^`]*`|--[a-z][a-z-]*/g, (part) => (part.startsWith('`') ? part : code(part)));
 }
 
 function commandOptionsTable(options) {
   return table(
     ['Option', 'What'],
-    options.map(({ text, summary }) => [code(text), summary]),
+    options.map(({ text, summary }) => [code(text), withFlags(summary)]),
   );
 }
 

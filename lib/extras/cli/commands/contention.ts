@@ -18,7 +18,7 @@ export const contention = defineCommand({
     for: durationOption(`How long to count if no instance counts yet. Default: ${DEFAULT_FOR_MS / 1_000}s.`),
   },
   details: [
-    'The first call counts for the time of --for. A call within the next minute shows everything since then, up to ten minutes.',
+    'Counts for the time of --for. If you run it again within a minute, it shows everything since the first run, up to ten minutes.',
   ],
   examples: ['contention', 'contention --for 1m'],
   async run({ options, output, terminal, session, signal }) {

@@ -7,11 +7,11 @@ import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const instances = defineCommand({
   name: 'instances',
-  summary: 'Lists the instances: version, uptime, if they receive messages, and what they hold and wait for.',
+  summary: 'Lists the instances: version, uptime, whether they receive messages, and what they hold and wait for.',
   args: [],
   options: {},
   details: [
-    'LOOP is how long one turn of the event loop took just now, BLOCKED the longest time it was blocked in the last',
+    'LOOP is how long a turn of the event loop took just now. BLOCKED is the longest time that it was blocked in the last',
     'minute. An instance that receives no messages polls every second.',
   ],
   examples: ['instances'],

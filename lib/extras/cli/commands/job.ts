@@ -24,7 +24,7 @@ function pauseRows({ pause }: JobInfo, now: number): CellValue[][] {
 
 export const job = defineCommand({
   name: 'job',
-  summary: 'Shows one job and its instances; runs it now; pauses it for the whole fleet, or ends the pause.',
+  summary: 'Shows one job and its instances, runs it now, or pauses it for the whole fleet.',
   args: [{ name: 'name', isRequired: true }],
   options: {
     history: flagOption(`Lists its newest runs, at most ${MAX_RUNS}, and the ticks that were missed.`),
@@ -35,14 +35,13 @@ export const job = defineCommand({
     ),
     resume: flagOption('Ends the pause. Ticks that were due during the pause do not run.'),
     run: flagOption('Runs it now on one of the instances that have it, even while it is paused.'),
-    wait: durationOption('With --run: how long to wait for its end. Default: 10 min. The run continues after that.'),
+    wait: durationOption('With --run: how long to wait until the run ends. It continues after that. Default: 10 min.'),
     ...OPERATOR_OPTIONS,
   },
   examples: [
     'job nightly-report',
     'job nightly-report --history',
     'job nightly-report --pause 2h --by ann',
-    'job nightly-report --pause --reason OPS-17',
     'job nightly-report --run --by ann --reason OPS-17',
   ],
   isWriting: true,

@@ -6,12 +6,12 @@ import { pollInstances, tellMissing } from '../frame/roll.js';
 
 export const leaders = defineCommand({
   name: 'leaders',
-  summary: 'Lists the leaderships: who leads, if that process answers, the candidates, and recent elections.',
+  summary: 'Lists the leaderships: who leads, whether that process answers, the candidates, and recent elections.',
   args: [],
   options: {},
   details: [
-    'ELECTIONS counts the last ten minutes.',
-    'If an instance does not answer, all keys are scanned, so that its leaderships are listed, too.',
+    'ELECTIONS is the number of elections in the last ten minutes.',
+    'If an instance does not answer, all keys are scanned to find its leaderships.',
   ],
   examples: ['leaders'],
   async run({ output, session }) {

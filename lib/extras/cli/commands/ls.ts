@@ -23,7 +23,7 @@ interface Wanted {
 
 export const ls = defineCommand({
   name: 'ls',
-  summary: 'Lists what is held and waited for: by whom, for how long, and what is left of the lease.',
+  summary: 'Lists what is held and waited for: by whom, for how long, and how much of the lease is left.',
   args: [{ name: 'prefix' }],
   options: {
     waiting: flagOption('Lists only what is waited for.'),
@@ -32,12 +32,12 @@ export const ls = defineCommand({
     limit: integerOption('number', `How many rows to list at most. Default: ${DEFAULT_LIMIT}.`),
   },
   details: [
-    'The prefix is plain text, not a pattern: ls order: lists order:7.',
-    'Instances answer from memory. If no instance reports the holder that a call waits for, Redis is asked: STATE',
-    'shows whether it is dead. --scan visits all keys of the database, without blocking other clients.',
-    'A lease ended by release is listed until the next renewal of its holder.',
+    'The prefix is plain text, not a pattern: `ls order:` lists order:7.',
+    'Instances answer from memory. If a call waits for a holder that no instance reports, Redis is asked, and STATE',
+    'shows whether that holder is dead. --scan visits all keys of the database, without blocking other clients.',
+    'After `release`, you still see the lease until its holder tries to renew it.',
   ],
-  examples: ['ls', 'ls order: --waiting', 'ls --scan', 'ls --json'],
+  examples: ['ls', 'ls order: --waiting', 'ls --scan'],
   async run({ args, options, output, session }) {
     const opened = await session();
     const { waiting, group, scan, limit = DEFAULT_LIMIT } = options;

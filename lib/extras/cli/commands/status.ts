@@ -18,8 +18,8 @@ export const status = defineCommand({
   args: [],
   options: {},
   details: [
-    `Without --prefix, it shows each application that it finds on that Redis, at most ${MAX_APPLICATIONS}.`,
-    'Exits with 3 if locks are unavailable, and with 5 if some instances have not answered.',
+    `Without --prefix, shows up to ${MAX_APPLICATIONS} applications on that Redis.`,
+    'Exits with 3 if locks are unavailable, and with 5 if an instance has not answered.',
   ],
   examples: ['status', 'status --prefix shop'],
   async run({ output, applications }) {

@@ -19,7 +19,7 @@ export const watch = defineCommand({
     'Polls the instances once a second and prints what has changed, so it can miss shorter leases.',
     'With --json, each line is one change.',
   ],
-  examples: ['watch', 'watch order: --json', 'watch --for 1m'],
+  examples: ['watch', 'watch order: --json'],
   async run({ args, options, output, session, signal }) {
     const opened = await session();
     const prefix = args[0] ?? '';

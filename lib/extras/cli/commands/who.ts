@@ -14,7 +14,7 @@ export const who = defineCommand({
   args: [{ name: 'instance', isRequired: true }],
   options: {},
   details: [
-    'A part of the id is enough if only one instance has it: the host, or the process id.',
+    'A part of the id, such as the host or the process id, is enough if only one instance has it.',
     'If the instance does not answer, shows what it holds according to Redis.',
   ],
   examples: ['who api-3:4711', 'who 4711'],

@@ -18,12 +18,11 @@ const WATCH_EVERY_MS = 2_000;
 
 export const why = defineCommand({
   name: 'why',
-  summary: 'Explains why a call cannot get a resource: who holds it, if the holder is alive, and what to do.',
+  summary: 'Explains why a call cannot get a resource: who holds it, whether the holder is alive, and what to do.',
   args: [{ name: 'resource', isRequired: true }],
   options: { watch: flagOption('Checks again every two seconds until Ctrl-C.') },
   details: [
-    'Checks twice, a moment apart: if the lease is renewed in between, the holder is alive. It also asks the process',
-    'of the holder to answer.',
+    'Checks twice, a moment apart: if the lease is renewed in between, the holder is alive. Also asks the holder itself.',
   ],
   examples: ['why order:7', 'why cron:nightly-report --watch'],
   async run({ args, options, output, terminal, session, signal }) {

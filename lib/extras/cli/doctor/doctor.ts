@@ -17,16 +17,16 @@ const MARKS = { ok: 'ok', note: 'note', warning: 'WARNING', failed: 'FAILED', un
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Checks if Redis is fit for locks, and shows what is wrong, with the remedy.',
+  summary: 'Checks whether Redis is fit for locks, and shows what is wrong and how to fix it.',
   args: [],
   options: TRY_OPTIONS,
   details: [
-    'Writes one key that expires after seconds, and publishes one message. Takes no lock without --try.',
-    '--try has clients take locks of their own prefix, and breaks connections and clients. It sends at most 200 commands a second, and deletes its keys, also after Ctrl-C.',
-    'A setting that the user may not read is reported as unknown, not as a warning: managed services do not allow CONFIG.',
-    'The findings are the same as in status. Exits with 0 if all is well, 1 with a warning, 3 if locks are unavailable, and 7 if --try saw a broken promise.',
+    'Writes one key that expires after seconds, and publishes one message. Acquires no lock without --try.',
+    'With --try, clients lock resources under a prefix of their own, and some lose their connections or die. They send at most 200 commands a second. Their keys are deleted at the end, even after Ctrl-C.',
+    'A setting that the user may not read is `unknown`, not a warning, because managed services do not allow CONFIG.',
+    'Exits with 0 if all is well, 1 with a warning, 3 if locks are unavailable, and 7 if --try saw a broken promise.',
   ],
-  examples: ['doctor --url redis://localhost:6379', 'doctor --json', 'doctor --try 60s --yes --history tried.jsonl'],
+  examples: ['doctor --url redis://localhost:6379', 'doctor --try 60s --yes --history tried.jsonl'],
   run: runDoctor,
 });
 

@@ -27,10 +27,7 @@ const UNAVAILABLE_MS = 30_000;
 const OPTIONS = {
   wait: durationOption('How long to wait for the lock. Default: 10m, or 0s with --if-busy.'),
   lease: durationOption('How long Redis keeps the lock if this process dies. Default: 30s.'),
-  mode: choiceOption(
-    ['exclusive', 'read', 'write'],
-    'Which other holders may hold the lock at the same time. Default: exclusive.',
-  ),
+  mode: choiceOption(['exclusive', 'read', 'write'], 'The mode of the lock. Default: exclusive.'),
   'if-busy': choiceOption(
     ['fail', 'skip'],
     'What to do if the lock is not free in time: fail exits with 4, skip with 0.',
@@ -39,9 +36,9 @@ const OPTIONS = {
     'key',
     'Runs the command only if none has succeeded under this key, such as the tag of the release.',
   ),
-  keep: durationOption('How long --once is remembered: 1s to 30d. Default: 7d.'),
+  keep: durationOption('How long Redis remembers the key of --once: 1s to 30d. Default: 7d.'),
   [RESTART_QUARANTINE]: durationOption(
-    'restartQuarantineMs of the applications. Without it, exec acquires locks from a Redis that has just restarted.',
+    'The restartQuarantineMs of your applications. Without it, exec acquires locks even if Redis has just restarted.',
   ),
   'kill-after': durationOption(
     'How long the command has between SIGTERM and SIGKILL: at most half of the lease. Default: a third of it, and at most 10s.',
@@ -69,10 +66,10 @@ export const exec = defineCommand({
   options: OPTIONS,
   details: [
     'The lease is renewed while the command, or a process in its process group, is running.',
-    'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment. It gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2.',
+    'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment, and receives SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 from exec.',
     'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
-    'Exits with the exit code of the command: 128 plus the number of the signal that ended it, 127 if there is no such command.',
-    'Without --prefix it uses the prefix from --config, or `lock` if there is none. It does not detect the prefix, because all runs must use the same one. --timeout is 30s by default.',
+    'Exits with the exit code of the command, with 128 plus the number of the signal that ended it, or with 127 if there is no such command.',
+    'Without --prefix, uses the prefix from --config, or `lock`. Does not detect a prefix, because all runs must use the same one. --timeout is 30s by default.',
   ],
   examples: [
     'exec migrate --once "$RELEASE" -- npx prisma migrate deploy',

@@ -4,7 +4,7 @@ import { userName } from './connection.js';
 
 /** Who asks for a change, and why. */
 export const OPERATOR_OPTIONS = {
-  by: textOption('name', 'Who asks for it. Default: your user name on this machine.'),
+  by: textOption('name', 'Your name, for the log. Default: your user name on this machine.'),
   reason: textOption('text', 'Why, for the log.'),
 } as const;
 

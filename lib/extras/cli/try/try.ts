@@ -16,8 +16,8 @@ const MAX_SEED = 2 ** 31;
 
 export const TRY_OPTIONS = {
   try: durationOption('Tries locks of its own prefix for this time, such as 60s. At most 10m.', MAX_TRY_MS),
-  seed: integerOption('number', 'Which locks, waits and faults --try chooses. Default: by chance.', 0),
-  history: textOption('file', 'Where --try writes what each caller saw, for checkers of other people.'),
+  seed: integerOption('number', 'Repeats the locks, waits and faults of an earlier --try. Default: random.', 0),
+  history: textOption('file', 'Writes what each caller of --try saw to this file, for other checkers.'),
   yes: flagOption('Skips the confirmation of --try. Required without a terminal.'),
 } as const;
 

@@ -3,9 +3,9 @@ import type { LockEvent } from 'nestjs-redis-lock';
 
 const logger = new Logger('DeadMansSwitch');
 
-/** @param checks the ping URL of each job that is watched */
+/** @param checks the ping URL of each job to watch */
 export function deadMansSwitch(checks: ReadonlyMap<string, string>) {
-  // the last one of each job: they arrive in order
+  // the last ping of each job, so that pings arrive in order
   const pings = new Map<string, Promise<void>>();
   return (event: LockEvent): void => {
     if (event.type !== 'tickStarted' && event.type !== 'tickFinished')

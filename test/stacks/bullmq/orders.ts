@@ -19,7 +19,7 @@ export class Orders {
 }
 
 export abstract class Stock {
-  /** Sells one item to the order, once. @returns whether it has one */
+  /** Sells one item to the order, once. @returns true if the order has its item */
   abstract sell(
     item: string,
     order: string,

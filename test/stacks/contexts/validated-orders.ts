@@ -16,8 +16,8 @@ export class PayOrder {
 export class OrdersController {
   constructor(private readonly locks: RedisLockService) {}
 
-  // The key function gets the body as ValidationPipe has transformed it. A
-  // body that the pipe rejects takes no lock.
+  // The key function gets the body after ValidationPipe has transformed it.
+  // A rejected body takes no lock.
   @Post('pay')
   @DistributedLock(({ orderId }: PayOrder) => key`order:${orderId}`)
   async pay(@Body() { cents }: PayOrder) {

@@ -19,7 +19,7 @@ export class Orders {
 }
 
 export abstract class Stock {
-  /** Sells one item to the order, once. @returns true if the order has its item */
+  /** Sells an item to the order, once. @returns true if the order has it */
   abstract sell(
     item: string,
     order: string,

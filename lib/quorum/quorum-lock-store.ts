@@ -42,7 +42,7 @@ const NO_SEMAPHORES =
   'there are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
 
 const NO_SUPERSEDING =
-  'each node of a quorum has a queue of its own, so the nodes could say differently which call is the newest. Use one ' +
+  'each node of a quorum has a queue of its own, so the nodes could disagree about which call is the newest. Use one ' +
   'Redis for these locks: register the module a second time, with a connection and a name of its own';
 
 const NO_ROLL_CALLS =

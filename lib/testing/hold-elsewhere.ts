@@ -89,13 +89,13 @@ export async function holdElsewhere(
   if (mode !== undefined || isSemaphore) refuseReserved(name);
   if (mode !== undefined && isSemaphore) {
     throw new InvalidLockOptionsError(
-      'permits and total are of a semaphore, which has no other mode: leave mode out, or permits and total.',
+      'permits and total are for a semaphore, which has no other mode: leave mode out, or permits and total.',
       'mode',
     );
   }
   if (fleet.instances.some(({ instanceId }) => instanceId === instance)) {
     throw new InvalidLockOptionsError(
-      `instanceId must be another one than ${quote(instance)}: that is an application of this fleet.`,
+      `instanceId must not be ${quote(instance)}: an application of this fleet has that name.`,
       'instanceId',
     );
   }

@@ -50,7 +50,7 @@ function misnamed(what: string): TestKitError {
   return new TestKitError(
     'notOnKit',
     `${what}. The second argument of testLocks() is the name of a registration: the service of RedisLockModule.forRoot(). ` +
-      'Leave it out for the one without a name.',
+      'Leave it out for the default service.',
   );
 }
 
@@ -66,6 +66,6 @@ function notOnKit(what: string): TestKitError {
   return new TestKitError(
     'notOnKit',
     `${what}, so testLocks() cannot control it. Import RedisLockTestingModule.forRoot() in place of ` +
-      'RedisLockModule.forRoot(), or build the application by withTestLocks(Test.createTestingModule({ ... })).compile().',
+      'RedisLockModule.forRoot(), or build the application with withTestLocks(Test.createTestingModule({ ... })).compile().',
   );
 }

@@ -58,7 +58,9 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   );
   expect(row('shop-1 explains customer:carol')).toMatch(/ is held by shop-2:\d+ \(CheckoutService\.checkOut\) for /);
   expect(rows).toContainEqual(
-    expect.stringMatching(/^ +LoyaltyService\.credit waited \S+ m?s in \d+ calls? for CheckoutService\.checkOut$/),
+    expect.stringMatching(
+      /^ +LoyaltyService\.credit spent \S+ m?s waiting for CheckoutService\.checkOut in \d+ calls?$/,
+    ),
   );
   expect(row('Credits that waited for the checkout')).toMatch(/ 10 of 10 +all +ok$/);
   expect(row('Mails sent again, without a leader')).toMatch(/ [1-9]\d* for 20 mails +some$/);

@@ -96,7 +96,7 @@ try {
         body: {
           error: {
             code: 'REDIS_UNAVAILABLE',
-            message: 'Redis is out of memory, and refuses to write. Raise maxmemory, or remove other data.',
+            message: 'Redis is out of memory and rejects writes. Raise maxmemory, or remove other data.',
           },
         },
       };

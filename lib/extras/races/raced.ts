@@ -162,7 +162,7 @@ function check<T extends object>(target: T, options: RacedOptions<T>): void {
   const other = reads.find((method) => typeof (target as Record<string, unknown>)[method] !== 'function');
   if (other === undefined) return;
   throw new InvalidLockOptionsError(
-    `reads must name methods of the ${nameOf(target)}, and ${describeValue(other)} is none.`,
+    `reads must name methods of the ${nameOf(target)}, and ${describeValue(other)} is not one.`,
     'reads',
   );
 }

@@ -11,7 +11,7 @@ function isKnown({ holders }: Holders): boolean {
 
 /** Describes the facts beside the holder, in parentheses. One attempt is not worth a mention. */
 function details(attempts: number, ...others: readonly (string | false)[]): string {
-  const known = [...others, attempts > 1 && `asked ${count(attempts, 'time')}`].filter(Boolean);
+  const known = [...others, attempts > 1 && count(attempts, 'attempt')].filter(Boolean);
   return known.length > 0 ? ` (${known.join(', ')})` : '';
 }
 
@@ -113,7 +113,7 @@ function adviceAfterWait(resource: string, meanwhile: WaitFacts['heldByCaller'])
   const all = [...new Set([...resources, resource])].sort();
   return (
     `${held}, and the holder waits for that: a deadlock, which a longer wait cannot resolve. ` +
-    `${describeDeadlock(deadlock, 'This call')}. Take all of them in one call, outside: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
+    `${describeDeadlock(deadlock, 'This call')}. Acquire all of them in one outer call: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
   );
 }
 
@@ -231,8 +231,8 @@ export class LockQueueFullError extends LockBusyError {
       maxAhead === undefined
         ? `The queue for ${quoteResource(resource)} is full: ${waiting} ${isOne ? 'is' : 'are'} already waiting ` +
             `(maxWaiters)${held}. Hold the lock for less time, accept less work, or raise maxWaiters.`
-        : `The queue for ${quoteResource(resource)} is too long: more than ${count(maxAhead, 'call')} would wait ` +
-            `before this one (maxAhead)${held}. Hold the lock for less time, accept less work, or raise maxAhead.`,
+        : `The queue for ${quoteResource(resource)} is too long: more than ${count(maxAhead, 'call')} would be ` +
+            `ahead of this one (maxAhead)${held}. Hold the lock for less time, accept less work, or raise maxAhead.`,
     );
     if (maxAhead !== undefined) this.maxAhead = maxAhead;
     this.maxWaiters = maxWaiters;

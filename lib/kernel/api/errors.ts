@@ -65,7 +65,7 @@ export class LockAbortedError extends LockError {
     const message =
       `Waiting for ${quoteResource(resource)} has ended, because its place in the queue was lost: the event loop was ` +
       `blocked, no message reached this process, or Redis has lost its data. A newer call may have been granted the resource since, ` +
-      `and this one would do older work after it (onBusy: 'cancelHolder'). Call again if there is no newer one.`;
+      `and this call would run its older work after that (onBusy: 'cancelHolder'). Call again if there is no newer call.`;
     return Object.assign(new LockAbortedError(resource, undefined, message), { reason: 'superseded' });
   }
 
@@ -113,7 +113,7 @@ export class LockUnavailableError extends LockError {
   ) {
     const what = resource !== '' ? ` ${quoteResource(resource)}` : operation.includes(' ') ? '' : ' locks';
     const waited =
-      unavailableMs === undefined ? '' : `. The call waited ${formatDuration(unavailableMs)} for it (unavailableMs)`;
+      unavailableMs === undefined ? '' : `. The call waited ${formatDuration(unavailableMs)} for Redis (unavailableMs)`;
     super(`Redis could not ${operation}${what}: ${describeThrown(cause)}${waited}`, resource, { cause });
   }
 }

@@ -17,7 +17,7 @@ export function encodeLabel(label: unknown, option = 'label'): string | undefine
     text = JSON.stringify(label) as string | undefined;
   } catch (error) {
     const [why] = describeThrown(error).split('\\u000a', 1) as [string];
-    throw invalidLabel(option, `must be plain JSON, but it cannot be made into text: ${quote(why, 200)}`, error);
+    throw invalidLabel(option, `must be plain JSON, but it cannot be serialized: ${quote(why, 200)}`, error);
   }
   if (text === undefined) throw invalidLabel(option, 'must be plain JSON, without a toJSON method');
   const bytes = Buffer.byteLength(text);
@@ -32,7 +32,7 @@ export function encodeLabel(label: unknown, option = 'label'): string | undefine
   for (const name of ['group', 'site', 'traceparent'] as const) {
     const value = label[name];
     if (value === undefined || typeof value === 'string') continue;
-    throw invalidLabel(option, `must have a text as its ${name}, not ${describeValue(value)}`);
+    throw invalidLabel(option, `must have a string as its ${name}, not ${describeValue(value)}`);
   }
   return text === HANDED_ON ? undefined : text;
 }

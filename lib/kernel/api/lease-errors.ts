@@ -89,7 +89,7 @@ export class LeaseLostError extends LockError {
     const error = new LeaseLostError(resource, reason, fencingToken);
     error.message =
       `${loss.message} The work still ran to its end, so another process may have worked at the same time. ` +
-      `Check what it did before you repeat it. Its result is the value of this error.`;
+      `Check what the work did before you repeat it. Its result is the value of this error.`;
     if (group !== undefined) error.group = group;
     Error.captureStackTrace(error, LeaseLostError.afterWork);
     return Object.defineProperties(error, { workFinished: { value: true }, value: { value } });
@@ -122,7 +122,7 @@ export class LockReentryError extends LockError {
   static waitingForItself(resource: string, held: string, wanted: string): LockReentryError {
     return new LockReentryError(
       `This async context already holds ${quoteResource(resource)} (mode ${held}), so this call (mode ${wanted}) ` +
-        `would wait for itself forever. Use mode: 'reentrant' for both, or do not lock it again further down.`,
+        `would wait for itself forever. Use mode: 'reentrant' for both, or lock it only in the outer call.`,
       resource,
     );
   }
@@ -140,8 +140,8 @@ export class LockReentryError extends LockError {
   static upgrade(resource: string): LockReentryError {
     return new LockReentryError(
       `This async context holds ${quoteResource(resource)} for reading, and cannot write while it reads: two readers ` +
-        `that tried would wait for each other forever. Use mode: 'write' from the start and downgrade() it once you ` +
-        'only read, or release the read lock first and look again at what you read.',
+        `that tried would wait for each other forever. Use mode: 'write' from the start and call downgrade() once you ` +
+        'only read, or release the read lock first and then read the data again.',
       resource,
     );
   }
@@ -150,7 +150,7 @@ export class LockReentryError extends LockError {
   static waitingForOwnPermits(resource: string, held: number, wanted: number, total: number): LockReentryError {
     return new LockReentryError(
       `This async context holds ${held} of the ${total} permits of ${quoteResource(resource)} and wants ${wanted} more: it ` +
-        `would wait for itself forever. Acquire all permits at once, or none further down. If the semaphore has grown, ` +
+        `would wait for itself forever. Acquire all permits in the outer call. If the semaphore has more permits now, ` +
         `resize() this semaphore object too.`,
       resource,
     );
@@ -160,8 +160,8 @@ export class LockReentryError extends LockError {
   static keptByTransaction(resource: string, wanted?: string): LockReentryError {
     return new LockReentryError(
       `The database transaction of this call holds ${quoteResource(resource)} until it ends, so this call ` +
-        `${wanted === undefined ? '' : `(mode ${wanted}) `}would wait for itself. Lock it in one call after ` +
-        'another, in the same mode, with using() or a decorator. Or lock it outside of the transaction.',
+        `${wanted === undefined ? '' : `(mode ${wanted}) `}would wait for itself. Lock it in calls that follow each ` +
+        'other, in the same mode, with using() or a decorator. Or lock it outside of the transaction.',
       resource,
     );
   }
@@ -209,7 +209,7 @@ export class LockNotHeldError extends LockError {
     const others = wanted === undefined ? '' : `: it holds ${describeHeld(held)}`;
     super(
       `This async context does not hold ${wanted ?? 'any lock'}${others}. Call this inside locks.using() or a method ` +
-        `with a lock decorator, and await it there. A lease of acquire() belongs to no async context.`,
+        `with a lock decorator, and await it there. A lease from acquire() belongs to no async context.`,
       resource ?? '',
     );
   }

@@ -22,7 +22,7 @@ const OF_CONNECTION: readonly (readonly [shape: string, names: readonly string[]
 /** The advice for an option that is known by another name, or that has another place. */
 export function otherWord(name: string, known: readonly string[]): string | undefined {
   const [ours] = OTHER_WORDS.find(([our, theirs]) => known.includes(our) && theirs.includes(name)) ?? [];
-  if (ours === 'key') return `${name} is called key here, and takes several names too: key: ['a', 'b'].`;
+  if (ours === 'key') return `${name} is called key here, and may be several names: key: ['a', 'b'].`;
   if (ours !== undefined) return `${name} is called ${ours} here.`;
   if (!known.includes('connection')) return undefined;
   const [shape] = OF_CONNECTION.find(([, names]) => names.includes(name)) ?? [];

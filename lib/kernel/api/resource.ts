@@ -96,7 +96,7 @@ export function checkClearResource(name: unknown, source: string, allowed = ONE)
     source,
     `${quote(word, 60)} in ${quote(resource, 100)} comes from a missing value in a template string, and different calls ` +
       'would share one lock',
-    `${allowed}. The tag "key" names the value that is missing: key\`order:\${id}\`. If the name is right, set ` +
+    `${allowed}. The tag "key" shows which value is missing: key\`order:\${id}\`. If the name is right, set ` +
       `suspiciousNames: 'allow' in the options of the module`,
     InvalidResourceError,
   );

@@ -79,11 +79,9 @@ export function checkIsObject(where: string, options: unknown): asserts options 
 export function unknownOption(where: string, name: string, known: readonly string[]): InvalidLockOptionsError {
   const isPlural = where.endsWith(' options');
   const near = nearest(name, known);
-  const advice =
-    otherWord(name, known) ??
-    (near ? `Did you mean ${near}?` : `${isPlural ? 'They know' : 'It knows'}: ${known.join(', ')}.`);
+  const advice = otherWord(name, known) ?? (near ? `Did you mean ${near}?` : `Known options: ${known.join(', ')}.`);
   return new InvalidLockOptionsError(
-    `${where} ${isPlural ? 'do' : 'does'} not know the option ${describeValue(name)}. ${advice}`,
+    `${where} ${isPlural ? 'do not include' : 'has no option'} ${describeValue(name)}. ${advice}`,
     name,
   );
 }

@@ -262,7 +262,7 @@ export class Groups {
     this.#hasWarned = true;
     this.warn(
       `The module option group ${what}. It must return a name of 1 to ${MAX_GROUP} characters for each resource. ` +
-        `Metrics count such a resource with all that have no group of their own. This is logged once. See docs/reference/events.md.`,
+        `Metrics count such resources with all that have no group of their own. This is logged once. See docs/reference/events.md.`,
     );
   }
 }

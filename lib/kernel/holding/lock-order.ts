@@ -129,7 +129,7 @@ export class LockOrder {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.warn(
-      `Locks were taken inside each other in ${MAX_EDGES} orders of groups, and further ones are not looked at. Do the ` +
+      `Locks were nested in ${MAX_EDGES} different orders of groups, and further orders are not checked. Do the ` +
         'names of locks begin with a text that is different in each call? This is logged once. ' +
         'See docs/guide/several-resources.md#locks-in-different-orders.',
     );

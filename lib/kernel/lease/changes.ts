@@ -156,7 +156,7 @@ export function tellDepth(hold: Hold, deps: KernelParts): void {
 
 export function notOfSemaphore(mode: LockMode): InvalidLockOptionsError {
   return new InvalidLockOptionsError(
-    `Only a lease of a semaphore has permits to release, not one of '${mode}'.`,
+    `Only a semaphore lease has permits to release, not a lease in mode '${mode}'.`,
     'mode',
   );
 }

@@ -175,7 +175,10 @@ export class SingleLease extends BaseLease implements Lease {
     if (this.#mode === 'write') {
       if (this.hold.writers > 1) throw LockReentryError.sharedByOthers(this.resource);
     } else if (this.#mode !== 'read') {
-      throw new InvalidLockOptionsError(`Only a lease of mode 'write' can be downgraded, not '${this.#mode}'.`, 'mode');
+      throw new InvalidLockOptionsError(
+        `Only a lease in mode 'write' can be downgraded, not one in mode '${this.#mode}'.`,
+        'mode',
+      );
     }
   }
 

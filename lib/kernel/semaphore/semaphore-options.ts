@@ -37,7 +37,7 @@ export const PERMIT_OPTIONS = new OptionTable({
 
 export function checkPermits(given: unknown, source: string): number {
   if (given === undefined) {
-    throw new InvalidLockOptionsError(`permits is missing: pass how many permits ${source} has in all.`, 'permits');
+    throw new InvalidLockOptionsError(`permits is missing: pass the total number of permits of ${source}.`, 'permits');
   }
   permits.check('permits', given);
   return given as number;

@@ -88,8 +88,8 @@ class HandlerCheck {
     this.#logger.warn(
       `${where} has @LockHandler, but Nest is not known to run interceptors for it: it is not a route of a ` +
         `controller, a message pattern, a message of a gateway, a query or a mutation. No lock is held in that case. ` +
-        `Ignore this warning if a module of yours runs interceptors for it, as those for RabbitMQ, Discord and ` +
-        `Telegram do. Otherwise use @DistributedLock, which locks every call of the method.`,
+        `Ignore this warning if one of your modules runs interceptors for it, like the modules for RabbitMQ, Discord ` +
+        `and Telegram. Otherwise use @DistributedLock, which locks every call of the method.`,
     );
   }
 

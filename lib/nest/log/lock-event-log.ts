@@ -145,7 +145,7 @@ export class LockEventLog {
         `${quoteResource(resource)} has been held for ${formatDuration(heldMs)}${group === OTHER_GROUP ? '' : ` (group ${quote(group)})`}, longer than ` +
         `warnAfterMs. Other calls for it wait until it is released. Hold the lock for less time, or raise warnAfterMs. ` +
         see('a-lease-is-held-for-a-long-time'),
-      (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} held for long: ${names}.`,
+      (lines, names) => `In the last minute, ${countWas(lines, 'more lease')} held for a long time: ${names}.`,
     );
   }
 
@@ -267,7 +267,7 @@ function describeForced({ resource, fencingToken, holder, label, by, reason }: L
   const held = holder === undefined ? '' : `, held by ${plainOrQuoted(holder)}${describeLabel(label)}`;
   return (
     `forceRelease() has ended the lease of ${quoteResource(resource)} (token ${fencingToken})${held}. ` +
-    `${describeOperator(by, reason)}The work of its holder is not stopped. ${see('an-operator-acts')}`
+    `${describeOperator(by, reason)}The work of the holder continues. ${see('an-operator-acts')}`
   );
 }
 

@@ -73,7 +73,7 @@ export class StartLog {
     if (needed.length > 0) {
       this.#logger.error(
         `${user} lacks permissions that locks need: ${needed.join(' ')}. Calls that need them fail with ` +
-          `LockUnavailableError. Add these rules by ACL SETUSER; no restart is needed. ${ACL_PAGE}`,
+          `LockUnavailableError. Add these rules with ACL SETUSER; no restart is needed. ${ACL_PAGE}`,
       );
     }
     if (helpful.length > 0) {

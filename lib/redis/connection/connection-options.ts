@@ -160,7 +160,9 @@ function refuseOtherObject(connection: object): void {
   const isFunction = (method: string): boolean => typeof (connection as Record<string, unknown>)[method] === 'function';
   if (isFunction('then')) throw invalidConnection('a Promise: await it');
   if (isFunction('acquire') || isFunction('lock')) {
-    throw invalidConnection(`${describeValue(connection)} that takes locks: give the client that it was made with`);
+    throw invalidConnection(
+      `${describeValue(connection)} that acquires locks: pass the client that it was created with`,
+    );
   }
   const { redisOptions = {} } = connection as Partial<ClusterConnectionOptions>;
   const why = whyNoServer(connection) ?? whyMisread(connection) ?? whyMisread(redisOptions);
@@ -229,7 +231,7 @@ function fromUrl(url: string): Redis {
   const [, server, rest] = /^rediss?:\/\/([^/?#]*)(.*)$/s.exec(url) ?? [];
   // The beginning of such a password would be taken for the host, and its end for the path.
   if (rest?.includes('@') && !server!.includes('@') && !HAS_QUERY.test(server + rest)) {
-    throw invalidConnection('a URL with a /, ? or # before its @: encode the password by encodeURIComponent');
+    throw invalidConnection('a URL with a /, ? or # before its @: encode the password with encodeURIComponent');
   }
   if (server !== undefined && /(^|@)(:\d*)?$/.test(server)) {
     throw invalidConnection('a URL without a host (is an environment variable not set?)');

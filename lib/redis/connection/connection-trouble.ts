@@ -100,12 +100,12 @@ function pendingStep({ status, stream, options }: Redis): string | undefined {
 
 /** The server closes each connection before it has sent anything on it: it expects another handshake, or has no room. */
 function closedAtOnce(options: RedisOptions, hasWorked: boolean): LockStoreError {
-  const howToUseIt = options.sentinels ? 'give tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
+  const howToUseIt = options.sentinels ? 'set tls, and enableTLSForSentinelMode: true,' : 'use rediss:// or tls';
   const onTls = usesTls(options)
-    ? 'If it requires a client certificate, give tls: { cert, key } in the connection option'
+    ? 'If it requires a client certificate, set tls: { cert, key } in the connection option'
     : `If the port expects TLS, ${howToUseIt} in the connection option`;
   const others =
-    'If a proxy such as twemproxy refuses commands, connect to Redis itself. Or Redis has reached maxclients';
+    'If a proxy such as twemproxy rejects commands, connect to Redis itself. Or Redis has reached maxclients';
   const advice = hasWorked ? others : `${onTls}. ${others}`;
   return new LockStoreError('unknown', `the server closes the connection at once. ${advice}`);
 }
@@ -120,14 +120,14 @@ export function explainSentinel(message: string, name: string | undefined, reaso
   const [, what, unreached, closed] = CLOSED.exec(message) ?? [];
   if (unreached) return `${what} ${forSentinels(reasonOf?.(unreached) ?? closed!)}`;
   const isRefused = /NOAUTH|WRONGPASS|NOPERM|unauthenticated/.test(message);
-  const advice = isRefused ? '. Give sentinelPassword, and sentinelUsername, in the connection option' : '';
+  const advice = isRefused ? '. Set sentinelPassword, and sentinelUsername, in the connection option' : '';
   return `${message.replace(/\.$/, '')}${advice}`;
 }
 
 /** The advice for a connection to Redis, with the names of the options for sentinels. */
 function forSentinels(advice: string): string {
   return advice
-    .replace('use rediss:// or tls', 'give sentinelTLS')
+    .replace('use rediss:// or tls', 'set sentinelTLS')
     .replace('use redis://, without tls,', 'leave out sentinelTLS')
     .replace('tls: {', 'sentinelTLS: {');
 }

@@ -11,16 +11,16 @@ import { RestartQuarantineError } from '../script/restart-quarantine.js';
  * errors name hosts, users and keys.
  */
 const MEANINGS: Readonly<Record<string, string>> = {
-  READONLY: 'This server is a replica, and rejects writes.',
+  READONLY: 'This server is a replica and rejects writes.',
   NOPERM: 'The Redis user lacks permissions that locks need.',
   NOAUTH: 'Redis requires a password.',
-  WRONGPASS: 'Redis refuses the user name or the password.',
-  OOM: 'Redis is out of memory, and refuses to write.',
+  WRONGPASS: 'Redis rejects the user name or the password.',
+  OOM: 'Redis is out of memory and rejects writes.',
   LOADING: 'Redis is loading its data.',
   BUSY: 'Redis runs a script that takes too long.',
   MASTERDOWN: 'This server is a replica that has lost its primary.',
-  MISCONF: 'Redis cannot save its data, and refuses to write.',
-  NOREPLICAS: 'Redis has too few replicas, and refuses to write.',
+  MISCONF: 'Redis cannot save its data and rejects writes.',
+  NOREPLICAS: 'Redis has too few replicas and rejects writes.',
   CLUSTERDOWN: 'The Redis Cluster is down.',
   TRYAGAIN: 'A slot of the Redis Cluster is being moved.',
   WRONGTYPE: 'A lock key holds a value of another application.',
@@ -84,7 +84,7 @@ export function problemOf(error: LockStoreError, fence?: string): StoreProblem {
   if (code === 'WRONGTYPE' && fence !== undefined) return fatal(code, foreignFence(fence));
   const meaning = MEANINGS[code];
   if (meaning !== undefined) return fatal(code, meaning);
-  if (isReply && /^[A-Z]{3,20}$/.test(code)) return fatal(code, `Redis refuses to write (${code}).`);
+  if (isReply && /^[A-Z]{3,20}$/.test(code)) return fatal(code, `Redis rejects writes (${code}).`);
   return fatal('NOT_CONNECTED', 'There is no connection to Redis.');
 }
 

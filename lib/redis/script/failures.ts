@@ -20,10 +20,7 @@ const TLS_ADVICE: readonly (readonly [codes: RegExp, advice: string])[] = [
     /CERT_ALTNAME_INVALID/,
     'Connect by a name that is in its certificate, or set that name as the connection option tls: { servername }',
   ],
-  [
-    /CERTIFICATE_REQUIRED/,
-    'The server requires a client certificate: give tls: { cert, key } in the connection option',
-  ],
+  [/CERTIFICATE_REQUIRED/, 'The server requires a client certificate: set tls: { cert, key } in the connection option'],
   [/WRONG_VERSION_NUMBER/, WITHOUT_TLS],
 ];
 

@@ -180,7 +180,7 @@ class Runs {
 
   #overlaps(run: number, name: string, other: number, otherName: string): void {
     this.overlap ??=
-      `Two runs were inside at once: run ${run + 1} was in ${name}, and run ${other + 1} came into ${otherName} before ` +
-      'it had ended. Is the lock taken around all of it, and on one name?';
+      `Two runs were inside at once: run ${run + 1} was in ${name}, and run ${other + 1} entered ${otherName} before ` +
+      'that had ended. Does the lock cover all of it, under the same name in each run?';
   }
 }

@@ -186,7 +186,7 @@ class WorkWatch {
   #began(fencingToken: number, mode: LockMode): void {
     if (this.mode !== undefined && mode !== this.mode) this.#fail(`it was held in mode ${mode}, not ${this.mode}`);
     if (this.#leases > 0 && this.#held.size === 0 && !this.isByTouches) {
-      this.#fail('it was released and acquired again. In between, another instance could have it');
+      this.#fail('it was released and acquired again. In between, another instance could have got it');
     }
     this.#leases++;
     this.#held.add(fencingToken);

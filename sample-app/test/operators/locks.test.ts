@@ -74,7 +74,9 @@ it('an operator reads why a request waits, and afterwards for which work of anot
   expect(groups.find(({ group }) => group === CREDIT)).toMatchObject({ waiting: 0, waited: 3 });
   const [longest, own] = blockers.filter(({ waiter }) => waiter === CREDIT);
   expect(longest).toMatchObject({ holder: CHECKOUT, calls: 3 });
-  expect(longest!.text).toMatch(/^LoyaltyService\.credit waited \S+ m?s in 3 calls for CheckoutService\.checkOut$/);
+  expect(longest!.text).toMatch(
+    /^LoyaltyService\.credit spent \S+ m?s waiting for CheckoutService\.checkOut in 3 calls$/,
+  );
   // After the first of them, the others have waited for it.
   expect(own).toMatchObject({ holder: CREDIT, calls: 2 });
   expect(own!.waitedMs).toBeGreaterThan(500);

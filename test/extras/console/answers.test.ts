@@ -196,7 +196,7 @@ it('the view now has the finding if Redis refuses, and each other view the cause
     const [status, { error }] = await failed(answers, view, { resource: 'x' });
     expect([view, status, error.code]).toEqual([view, 503, 'REDIS_UNAVAILABLE']);
     expect(error.message).toBe(
-      'Redis is out of memory, and refuses to write. Raise maxmemory, or remove other data. Held locks expire with their leases.',
+      'Redis is out of memory and rejects writes. Raise maxmemory, or remove other data. Held locks expire with their leases.',
     );
   }
   const body = await viewed<ConsoleBodies['now']>(answers, 'now');

@@ -110,7 +110,7 @@ export class FleetSource implements ConsoleSource {
 
 const OUT_OF_MEMORY: Pick<LockHealth, 'status' | 'problems'> = {
   status: 'down',
-  problems: [{ code: 'OOM', message: 'Redis is out of memory, and refuses to write.' }],
+  problems: [{ code: 'OOM', message: 'Redis is out of memory and rejects writes.' }],
 };
 const HEALTH: LockHealth = {
   status: 'up',

@@ -85,7 +85,7 @@ describe('exploreRaces', () => {
     const race = await raceOf(exploreRaces(() => shop(2), [sell, sell], { invariant: ({ stock }) => stock.now === 1 }));
 
     expect(race.switches).toBe(0);
-    expect(race.message).toContain('no order is to blame');
+    expect(race.message).toContain('the order is not the cause');
     expect(race.reason).toBe('the invariant does not hold');
   });
 
@@ -218,7 +218,7 @@ describe('exploreRaces', () => {
     [{ faults: 'kill' }, `faults must be an array of 'kill', 'stall', 'lose', not "kill"`],
     [{ faults: ['kill', 'die'] }, `faults[1] must be one of 'kill', 'stall', 'lose', not "die"`],
     [{ maxSteps: -1 }, 'maxSteps must be an integer of 1 or more (steps)'],
-    [{ shedules: 3 }, 'does not know the option "shedules". Did you mean schedules?'],
+    [{ shedules: 3 }, 'has no option "shedules". Did you mean schedules?'],
   ])('refuses the options %j', async (options, message) => {
     const given = {
       ...('shares' in options || Object.keys(options).length > 0 ? { invariant: () => {} } : {}),

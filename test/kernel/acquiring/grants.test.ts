@@ -394,7 +394,7 @@ describe('a Redis that is not connected (unavailableMs)', () => {
     expect(call.error).toMatchObject({
       code: 'LOCK_UNAVAILABLE',
       lastAttempt: 'failed',
-      message: `Redis could not acquire "stock": ${DOWN}. The call waited 2 s for it (unavailableMs)`,
+      message: `Redis could not acquire "stock": ${DOWN}. The call waited 2 s for Redis (unavailableMs)`,
     });
   });
 

@@ -386,8 +386,8 @@ describe('a call that times out inside of work under a lease', () => {
         '^"account:y" is held by another call of this process for 4 s; waited 4 s behind other calls of this process\\. This ' +
           'call also holds "account:x", and the holder waits for that: a deadlock, which a longer wait cannot resolve\\. This ' +
           'call holds "account:x" and wants "account:y" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\); another call of this process ' +
-          'holds "account:y" and wants "account:x" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Take all of them in one call, ' +
-          `outside: \\["account:x", "account:y"\\]\\. See ${HELP}\\.$`,
+          'holds "account:y" and wants "account:x" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Acquire all of them in one outer ' +
+          `call: \\["account:x", "account:y"\\]\\. See ${HELP}\\.$`,
       ),
     );
     const site = expect.stringContaining('local-queue.test.ts');

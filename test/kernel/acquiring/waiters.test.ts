@@ -32,7 +32,7 @@ describe('maxAhead', () => {
     expect(calls[2]!.error).toMatchObject({ code: 'LOCK_QUEUE_FULL', maxAhead: 0, where: 'process' });
     expect(calls[2]!.error).toBeInstanceOf(LockQueueFullError);
     expect((calls[2]!.error as Error).message).toContain(
-      'The queue for "stock" is too long: more than 0 calls would wait before this one (maxAhead)',
+      'The queue for "stock" is too long: more than 0 calls would be ahead of this one (maxAhead)',
     );
   });
 

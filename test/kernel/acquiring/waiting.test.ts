@@ -215,9 +215,7 @@ describe('the place in line', () => {
     expect(eventsOf(c, 'waiting')).toMatchObject([{ place: 2 }]);
     expect(first.error).toMatchObject({ code: 'LOCK_TIMEOUT', place: 1 });
     expect(second.error).toMatchObject({ code: 'LOCK_TIMEOUT', place: 2 });
-    expect((second.error as Error).message).toMatch(
-      /; waited 400 ms \(2nd in line(, asked \d times)?\)\. Raise waitMs/,
-    );
+    expect((second.error as Error).message).toMatch(/; waited 400 ms \(2nd in line(, \d attempts)?\)\. Raise waitMs/);
   });
 
   it('comes from the last reply that had one', async () => {
@@ -614,7 +612,7 @@ describe('the cause of a timeout', () => {
   });
 
   describe('is unknown, if Redis has never answered:', () => {
-    it('the error reports that, and not that it was asked 0 times', async () => {
+    it('the error reports that, and not 0 attempts', async () => {
       b.store.fates.acquire = lostOnTheWay;
       const calls = [wait({ waitMs: 5 }), wait({ waitMs: 5 })];
       await world.clock.advance(5);

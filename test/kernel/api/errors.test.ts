@@ -90,7 +90,7 @@ describe('errors', () => {
           'Set waitMs to wait for it, or try again later.',
       );
       expect(timeout(seen(holder('api-3:4711'))).message).toBe(
-        '"order:7" is held by api-3:4711 for 42 s; waited 301 ms (asked 3 times). ' +
+        '"order:7" is held by api-3:4711 for 42 s; waited 301 ms (3 attempts). ' +
           'Raise waitMs, hold the lock for less time, or try again later.',
       );
     });
@@ -145,7 +145,7 @@ describe('errors', () => {
 
     it('unless none is known', () => {
       const unknown = { holders: [], holderCount: 0 };
-      expect(busy(unknown, 2).message).toMatch(/^"order:7" is held by another holder \(asked 2 times\)\. Set waitMs/);
+      expect(busy(unknown, 2).message).toMatch(/^"order:7" is held by another holder \(2 attempts\)\. Set waitMs/);
       expect(timeout(unknown, 0).message).toMatch(
         /^"order:7" was not free within 301 ms behind other calls of this process\. Raise/,
       );

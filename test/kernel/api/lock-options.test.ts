@@ -73,14 +73,12 @@ describe('lock options', () => {
     ['strictorder', 'strictOrder'],
     ['maxWaiter', 'maxWaiters'],
   ])('refuse %s: did you mean %s?', (wrong, right) => {
-    expect(complaint({ [wrong]: 1 }).message).toBe(
-      `lock options do not know the option "${wrong}". Did you mean ${right}?`,
-    );
+    expect(complaint({ [wrong]: 1 }).message).toBe(`lock options do not include "${wrong}". Did you mean ${right}?`);
   });
 
   it('list all options if none is similar', () => {
     expect(complaint({ somethingElse: 1 }).message).toContain(
-      'They know: mode, leaseMs, waitMs, unavailableMs, watchdog',
+      'Known options: mode, leaseMs, waitMs, unavailableMs, watchdog',
     );
   });
 
@@ -107,7 +105,7 @@ describe('lock options', () => {
   it('cut a text that is no name, and suggest none', () => {
     const { message } = complaint({ [`leaseMs${'s'.repeat(20_000)}`]: 1 });
     expect(message.length).toBeLessThan(400);
-    expect(message).toContain('They know: mode');
+    expect(message).toContain('Known options: mode');
   });
 
   it.each<[LockOptions]>([
@@ -161,8 +159,8 @@ describe('a table of options', () => {
   it.each([
     [{ pauseMs: 101 }, 'pauseMs must be an integer from 1 to 100 (milliseconds), not 101.'],
     [{ loud: 'yes' }, 'loud must be true or false, not "yes".'],
-    [{ constructor: 1 }, 'here does not know the option "constructor". It knows: pauseMs, loud.'],
-    [JSON.parse('{"__proto__": 1}') as object, 'here does not know the option "__proto__". It knows: pauseMs, loud.'],
+    [{ constructor: 1 }, 'here has no option "constructor". Known options: pauseMs, loud.'],
+    [JSON.parse('{"__proto__": 1}') as object, 'here has no option "__proto__". Known options: pauseMs, loud.'],
     [Object.create({ pauseMs: 0 }) as object, 'pauseMs must be an integer from 1 to 100 (milliseconds), not 0.'],
     [
       new (class {
@@ -189,7 +187,7 @@ describe('a table of options', () => {
   it('creates another one without some of its options', () => {
     const rest = new OptionTable(without(TABLE.options, 'loud'));
     expect(rest.names).toEqual(['pauseMs']);
-    expect(() => rest.check('here', { loud: true })).toThrow('here does not know the option "loud"');
+    expect(() => rest.check('here', { loud: true })).toThrow('here has no option "loud"');
   });
 
   it('names the option that contains them', () => {
@@ -258,7 +256,7 @@ describe('exponentialBackoff', () => {
     [{ factor: NaN }, /not NaN/],
     [{ factor: '2' }, /not "2"/],
     [{ jitter: 'full' }, /exponentialBackoff\.jitter must be true or false, not "full"/],
-    [{ maxRetries: 3 }, /does not know the option "maxRetries"/],
+    [{ maxRetries: 3 }, /has no option "maxRetries"/],
   ])('refuses %p', (options, why) => {
     expect(() => exponentialBackoff(options as never)).toThrow(why);
   });

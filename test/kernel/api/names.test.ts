@@ -119,17 +119,17 @@ describe('the label of a call', () => {
     ['a date', new Date(0), 'must be a plain object'],
     ['a map', new Map(), 'must be a plain object'],
     ['a function', () => ({}), 'must be a plain object'],
-    ['one that contains itself', cyclic, 'cannot be made into text'],
-    ['one with a big integer', { n: 1n }, 'cannot be made into text'],
-    ['one whose getter throws', throwing, 'cannot be made into text: "not"'],
+    ['one that contains itself', cyclic, 'cannot be serialized'],
+    ['one with a big integer', { n: 1n }, 'cannot be serialized'],
+    ['one whose getter throws', throwing, 'cannot be serialized: "not"'],
     ['one with a date', { at: new Date(0) }, 'an object (Date) is not'],
     ['one with a function', { run: () => {} }, 'a function is not'],
     ['one with a symbol', { as: Symbol('x') }, 'Symbol(x) is not'],
     ['one with NaN', { n: NaN }, 'NaN is not'],
     ['one with a hole', { list: [1, undefined] }, 'undefined is not'],
     ['one that makes its own JSON', { toJSON: () => ({ group: 'x' }) }, 'without a toJSON method'],
-    ['a group that is no text', { group: 7 }, 'must have a text as its group, not 7'],
-    ['a trace that is no text', { traceparent: {} }, 'must have a text as its traceparent'],
+    ['a group that is no text', { group: 7 }, 'must have a string as its group, not 7'],
+    ['a trace that is no text', { traceparent: {} }, 'must have a string as its traceparent'],
   ])('is refused before anything is sent where it is %s', (_, label, message) => {
     let error: unknown;
     try {

@@ -319,7 +319,7 @@ describe('calls of several instances that wait for each other', () => {
       new RegExp(
         `This call also holds "x", and the holder waits for that: a deadlock, which a longer wait cannot resolve\\. ` +
           `This call holds "x" and wants "y" ${site}; "b" holds "y" and wants "x" ${site}\\. ` +
-          `Take all of them in one call, outside: \\["x", "y"\\]\\. See `,
+          `Acquire all of them in one outer call: \\["x", "y"\\]\\. See `,
       ),
     );
     expect(String(error!.cause)).toMatch(
@@ -386,7 +386,7 @@ describe('calls of several instances that wait for each other', () => {
     await pass(500);
     expect(explanation.value).toMatchObject({ cause: 'deadlock' });
     expect(explanation.value.text).toMatch(
-      /Calls wait for each other, which is a deadlock: "b" holds "y" and wants "x" \(.*\); "a" holds "x" and wants "y" \(.*\)\. The first of them whose waitMs ends resolves it\. If all wait forever \(waitMs: Infinity\), end one lease, by forceRelease\(\) or npx nestjs-redis-lock release y\./,
+      /Calls wait for each other, which is a deadlock: "b" holds "y" and wants "x" \(.*\); "a" holds "x" and wants "y" \(.*\)\. The deadlock ends when the waitMs of one of the calls runs out\. If all wait forever \(waitMs: Infinity\), end one lease, by forceRelease\(\) or npx nestjs-redis-lock release y\./,
     );
     const own = track(a.locks.operators.explain('y'));
     await pass(500);

@@ -380,7 +380,7 @@ describe('a lease with minHoldMs', () => {
   });
 
   it('does not exist for a leadership', () => {
-    expect(() => a.locks.campaign('leader', MIN as object)).toThrow('do not know the option "minHoldMs"');
+    expect(() => a.locks.campaign('leader', MIN as object)).toThrow('do not include "minHoldMs"');
   });
 });
 

@@ -74,7 +74,7 @@ describe('attempts', () => {
       await world.clock.advance(100);
       expect(polling.error).toBeInstanceOf(LockBusyError);
       expect(polling.error).toMatchObject({ lastAttempt: 'busy', attempts: 3 });
-      expect((polling.error as Error).message).toContain('asked 3 times');
+      expect((polling.error as Error).message).toContain('3 attempts');
     });
 
     it('timed out', async () => {

@@ -170,7 +170,13 @@ describe('the input of a semaphore', () => {
   });
 
   it.each<[string, unknown, unknown, string, string]>([
-    ['no options', 'x', undefined, 'permits is missing: pass how many permits semaphore("x") has in all.', 'permits'],
+    [
+      'no options',
+      'x',
+      undefined,
+      'permits is missing: pass the total number of permits of semaphore("x").',
+      'permits',
+    ],
     ['no number', 'x', {}, 'permits is missing', 'permits'],
     ['zero', 'x', { permits: 0 }, 'permits must be an integer from 1 to 1000000 (permits), not 0.', 'permits'],
     ['a fraction', 'x', { permits: 1.5 }, 'not 1.5.', 'permits'],
@@ -179,13 +185,7 @@ describe('the input of a semaphore', () => {
     ['too many', 'x', { permits: 1_000_001 }, 'not 1000001.', 'permits'],
     ['a text', 'x', { permits: '3' }, 'not "3".', 'permits'],
     ['a number alone', 'x', 3, 'semaphore("x") must be an object, not 3.', 'semaphore("x")'],
-    [
-      'a misspelt option',
-      'x',
-      { permit: 3 },
-      'semaphore("x") does not know the option "permit". Did you mean permits?',
-      'permit',
-    ],
+    ['a misspelt option', 'x', { permit: 3 }, 'semaphore("x") has no option "permit". Did you mean permits?', 'permit'],
     [
       'several names',
       ['a', 'b'],
@@ -212,8 +212,8 @@ describe('the input of a semaphore', () => {
     ['a fraction', { count: 1.5 }, 'not 1.5.', 'count'],
     ['a text', { count: '2' }, 'not "2".', 'count'],
     ['more than there are', { count: 4 }, 'count is 4, but there are 3 permits: it could never be granted.', 'count'],
-    ['a mode', { mode: 'read' }, 'permit options do not know the option "mode".', 'mode'],
-    ['permits, which the semaphore has', { permits: 2 }, 'do not know the option "permits".', 'permits'],
+    ['a mode', { mode: 'read' }, 'permit options do not include "mode".', 'mode'],
+    ['permits, which the semaphore has', { permits: 2 }, 'do not include "permits".', 'permits'],
     ['a misspelt option', { counts: 2 }, 'Did you mean count?', 'counts'],
     ['a number alone', 2, 'permit options must be an object, not 2.', 'permit options'],
     ['a lease too short', { leaseMs: 1 }, 'leaseMs must be an integer from 50', 'leaseMs'],
@@ -576,7 +576,7 @@ describe('releasePermits', () => {
       await expect(lease.releasePermits(1)).rejects.toMatchObject({
         code: 'INVALID_LOCK_OPTIONS',
         option: 'mode',
-        message: `Only a lease of a semaphore has permits to release, not one of '${mode}'.`,
+        message: `Only a semaphore lease has permits to release, not a lease in mode '${mode}'.`,
       });
     }
     expect(a.store.sent('lowerPermits')).toEqual([]);

@@ -119,17 +119,17 @@ describe('the options of a decorator are checked when the class is defined', () 
     [
       'a misspelt option',
       { key: 'x', leasMs: 100 },
-      'The lock of Reports.nightly does not know the option "leasMs". Did you mean leaseMs?',
+      'The lock of Reports.nightly has no option "leasMs". Did you mean leaseMs?',
     ],
     [
       'an option of the other decorators',
       { key: 'x', overlap: 'skip' },
-      'The lock of Reports.nightly does not know the option "overlap". It knows: key, onBusy',
+      'The lock of Reports.nightly has no option "overlap". Known options: key, onBusy',
     ],
     [
       'a signal, which belongs to one call',
       { key: 'x', signal: new AbortController().signal },
-      'does not know the option "signal"',
+      'has no option "signal"',
     ],
     [
       'a lease too short',
@@ -165,7 +165,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     for (const [, options, message] of bad.filter(([what]) => what !== 'an unknown mode')) {
       expect(decorating(options, decorator)).toThrow(message);
     }
-    const why = 'The lock of Reports.nightly does not know the option "mode". It knows: key, onBusy';
+    const why = 'The lock of Reports.nightly has no option "mode". Known options: key, onBusy';
     expect(decorating({ key: 'x', mode: 'write' }, decorator)).toThrow(why);
     expect(decorating({ key: ['a', 'b'], leaseMs: 50, onBusy: 'skip' }, decorator)).not.toThrow();
   });
@@ -174,7 +174,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     [
       'no permits',
       { key: 'x', permits: undefined },
-      'pass how many permits the semaphore of Reports.nightly has in all',
+      'pass the total number of permits of the semaphore of Reports.nightly',
     ],
     ['too many', { key: 'x', permits: 1_000_001 }, 'permits must be an integer from 1 to 1000000 (permits)'],
     ['a function, which is for the key alone', { key: 'x', permits: () => 3 }, 'not a function.'],
@@ -184,7 +184,7 @@ describe('the options of a decorator are checked when the class is defined', () 
       'count must be an integer from 1 to 1000000 (permits), not 0.5.',
     ],
     ['more than there are', { key: 'x', permits: 3, count: 4 }, 'count is 4, but there are 3 permits'],
-    ['a mode', { key: 'x', permits: 3, mode: 'read' }, 'does not know the option "mode"'],
+    ['a mode', { key: 'x', permits: 3, mode: 'read' }, 'has no option "mode"'],
     [
       'several names',
       { key: ['a', 'b'], permits: 3 },
@@ -204,7 +204,7 @@ describe('the options of a decorator are checked when the class is defined', () 
     );
     expect(decorating(undefined, DistributedSemaphore)).toThrow('must be an object, not undefined.');
     for (const decorator of [DistributedLock, ReadLock, WriteLock]) {
-      expect(decorating({ key: 'x', permits: 3 }, decorator)).toThrow('does not know the option "permits"');
+      expect(decorating({ key: 'x', permits: 3 }, decorator)).toThrow('has no option "permits"');
     }
   });
 });

@@ -189,7 +189,7 @@ describe('the log of leases', () => {
     ]);
     await world.clock.advance(60_000);
     expect(log.at('warn').slice(1)).toEqual([
-      String.raw`In the last minute, 2 more leases were held for long: "order:8", "order:\u202e9".`,
+      String.raw`In the last minute, 2 more leases were held for a long time: "order:8", "order:\u202e9".`,
     ]);
     await Promise.all(works);
   });

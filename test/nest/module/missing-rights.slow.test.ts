@@ -25,7 +25,7 @@ describe('an application whose Redis user lacks permissions', () => {
         context: 'RedisLock',
         message:
           `The Redis user at ${at()} lacks permissions that locks need: +hset +zadd. Calls that need them fail with ` +
-          'LockUnavailableError. Add these rules by ACL SETUSER; no restart is needed. See docs/operations/acl.md.',
+          'LockUnavailableError. Add these rules with ACL SETUSER; no restart is needed. See docs/operations/acl.md.',
       },
     ]);
     const locks = app.get(RedisLockService);

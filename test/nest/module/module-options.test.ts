@@ -27,7 +27,7 @@ describe('options of the module', () => {
     ['instanceId', 'a/b', 'instanceId must be 1 to 100 of A-Z a-z 0-9 _ . : @ -, not "a/b".'],
     ['observers', () => {}, 'observers must be an array, not a function.'],
     ['observers', [1], 'observers[0] must be a function, not 1.'],
-    ['shutdown', { drain: 1 }, 'shutdown does not know the option "drain". Did you mean drainMs?'],
+    ['shutdown', { drain: 1 }, 'shutdown has no option "drain". Did you mean drainMs?'],
     ['shutdown', { drainMs: -1 }, 'shutdown.drainMs must be an integer from 0 to 3600000 (milliseconds), not -1.'],
     ['shutdown', 10_000, 'shutdown must be an object, not 10000.'],
   ];
@@ -40,20 +40,12 @@ describe('options of the module', () => {
     });
 
     const extras: [string, object, string][] = [
-      [
-        'an unknown option',
-        { leaseMS: 100 },
-        'RedisLockModule.forRoot does not know the option "leaseMS". Did you mean leaseMs?',
-      ],
+      ['an unknown option', { leaseMS: 100 }, 'RedisLockModule.forRoot has no option "leaseMS". Did you mean leaseMs?'],
       ['a misspelt service', { serivce: 'billing' }, 'Did you mean service?'],
       ['an empty service', { service: '' }, 'service must be 1 to 100 characters, not "".'],
       ['a service that is none', { service: 5 }, 'service must be 1 to 100 characters, not 5.'],
       ['global that is no boolean', { global: 'no' }, 'global must be true or false, not "no".'],
-      [
-        '__proto__ as an option',
-        JSON.parse('{"__proto__": {"leaseMs": 1}}') as object,
-        'does not know the option "__proto__"',
-      ],
+      ['__proto__ as an option', JSON.parse('{"__proto__": {"leaseMs": 1}}') as object, 'has no option "__proto__"'],
     ];
     it.each(extras)('%s', (_, options, message) => {
       expect(() => RedisLockModule.forRoot(withConnection(options))).toThrow(message);
@@ -88,7 +80,7 @@ describe('options of the module', () => {
   }
 
   describe('a connection that cannot be one fails at boot, without showing it', () => {
-    const encode = 'not a URL with a /, ? or # before its @: encode the password by encodeURIComponent';
+    const encode = 'not a URL with a /, ? or # before its @: encode the password with encodeURIComponent';
     const bad: [string, unknown, string][] = [
       [
         'a URL of something else',
@@ -105,7 +97,7 @@ describe('options of the module', () => {
       [
         'an object that takes locks',
         { acquire: () => {}, clients: [secret] },
-        'not an object (Object) that takes locks: give the client that it was made with.',
+        'not an object (Object) that acquires locks: pass the client that it was created with.',
       ],
       ['a URL with a port that is none', `redis://:${secret}@localhost:port`, 'not a URL that cannot be read.'],
       ['a URL with a slash in its password', `redis://:a/${secret}@localhost`, `${encode}.`],
@@ -179,11 +171,8 @@ describe('options of the module', () => {
 
     it.each([
       [{}, 'RedisLockModule.forRootAsync needs one of useFactory, useClass and useExisting.'],
-      [
-        { useFactroy: () => ({}) },
-        'RedisLockModule.forRootAsync does not know the option "useFactroy". Did you mean useFactory?',
-      ],
-      [{ connection: 'memory:' }, 'RedisLockModule.forRootAsync does not know the option "connection".'],
+      [{ useFactroy: () => ({}) }, 'RedisLockModule.forRootAsync has no option "useFactroy". Did you mean useFactory?'],
+      [{ connection: 'memory:' }, 'RedisLockModule.forRootAsync has no option "connection".'],
     ])('refuses %p at once', (options, message) => {
       expect(() => RedisLockModule.forRootAsync(options as never)).toThrow(InvalidLockOptionsError);
       expect(() => RedisLockModule.forRootAsync(options as never)).toThrow(message);
@@ -196,7 +185,7 @@ describe('RedisLockModule.forRoot refuses at once what could not survive a loss 
   const bad: [object, string][] = [
     [{ durability: {} }, 'durability.replicas must be an integer from 1 to 5 (replicas), not undefined.'],
     [{ durability: { replicas: 0 } }, 'durability.replicas must be an integer from 1 to 5 (replicas), not 0.'],
-    [{ durability: { replica: 1 } }, 'durability does not know the option "replica". Did you mean replicas?'],
+    [{ durability: { replica: 1 } }, 'durability has no option "replica". Did you mean replicas?'],
     [{ durability: 1 }, 'durability must be an object, not 1.'],
     [
       { durability: { replicas: 1, timeoutMs: 1_000 } },

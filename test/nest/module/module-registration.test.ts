@@ -470,11 +470,11 @@ describe('the mistakes of the first day: each error says what to write', () => {
     [{ sentinels: [], name: 'x' }, 'sentinels', 'Put it into connection: { connection: { sentinels: [...]'],
     [{ connection: 'memory:', ttl: 5_000 }, 'ttl', 'ttl is called leaseMs here.'],
     [{ connection: 'memory:', timeout: 5_000 }, 'timeout', 'timeout is called waitMs here.'],
-    [{ connection: 'memory:', retryCount: 5 }, 'retryCount', 'It knows: connection,'],
+    [{ connection: 'memory:', retryCount: 5 }, 'retryCount', 'Known options: connection,'],
     [{ connection: 'memory:', prefix: 'shop' }, 'prefix', 'prefix is called keyPrefix here.'],
   ])('forRoot(%o)', (options, option, advice) => {
     const error = thrown(() => (RedisLockModule.forRoot as Loose)(options)) as InvalidLockOptionsError;
-    expect(error.message).toMatch(`RedisLockModule.forRoot does not know the option "${option}". ${advice}`);
+    expect(error.message).toMatch(`RedisLockModule.forRoot has no option "${option}". ${advice}`);
     expect(error.option).toBe(option);
     expect(error.message).not.toContain('secret');
   });
@@ -492,13 +492,13 @@ describe('the mistakes of the first day: each error says what to write', () => {
   });
 
   it.each<[string, object, string]>([
-    ['keys', { keys: ['a', 'b'] }, "keys is called key here, and takes several names too: key: ['a', 'b']."],
-    ['resource', { resource: 'a' }, "resource is called key here, and takes several names too: key: ['a', 'b']."],
+    ['keys', { keys: ['a', 'b'] }, "keys is called key here, and may be several names: key: ['a', 'b']."],
+    ['resource', { resource: 'a' }, "resource is called key here, and may be several names: key: ['a', 'b']."],
     ['ttl', { key: 'a', ttl: 5 }, 'ttl is called leaseMs here.'],
     ['retryDelay', { key: 'a', retryDelay: 5 }, 'retryDelay is called retry here.'],
   ])('@DistributedLock with %s', (option, options, advice) => {
     const { message } = thrown(() => decorate(DistributedLock as Loose, [options]));
-    expect(message).toBe(`The lock of Shop.pay does not know the option "${option}". ${advice}`);
+    expect(message).toBe(`The lock of Shop.pay has no option "${option}". ${advice}`);
   });
 
   it.each<[string, Loose]>([
@@ -556,7 +556,7 @@ describe('the mistakes of the first day: each error says what to write', () => {
     );
     expect((await rejection((service.acquire as Loose)('a', 5_000))).message).toBe(error.message);
     expect((await rejection((service.acquire as Loose)('a', { ttl: 1 }))).message).toBe(
-      'lock options do not know the option "ttl". ttl is called leaseMs here.',
+      'lock options do not include "ttl". ttl is called leaseMs here.',
     );
   });
 
@@ -584,7 +584,7 @@ describe('the mistakes of the first day: each error says what to write', () => {
     const { app } = await start({ imports: [inMemory()], providers: [Orders] });
     const { message } = await rejection(app.get(Orders).pay(id));
     expect(message).toContain('comes from a missing value in a template string');
-    expect(message).toContain('The tag "key" names the value that is missing: key`order:${id}`.');
+    expect(message).toContain('The tag "key" shows which value is missing: key`order:${id}`.');
     expect(message).toContain("suspiciousNames: 'allow'");
     expect((await rejection(app.get(Orders).refund(id as never))).message).toMatch(
       /Value 1 of a key, after "order:", is/,

@@ -111,7 +111,7 @@ describe('why a sentinel did not name the primary', () => {
     ],
     [
       'failed to connect to sentinel 10.0.0.1:26379 because NOAUTH Authentication required.',
-      'failed to connect to sentinel 10.0.0.1:26379 because NOAUTH Authentication required. Give sentinelPassword, and ' +
+      'failed to connect to sentinel 10.0.0.1:26379 because NOAUTH Authentication required. Set sentinelPassword, and ' +
         'sentinelUsername, in the connection option',
     ],
     [
@@ -131,7 +131,7 @@ describe('why a sentinel did not name the primary', () => {
     ],
     [
       'the server closes the connection at once. If the port expects TLS, use rediss:// or tls in the connection option',
-      'the server closes the connection at once. If the port expects TLS, give sentinelTLS in the connection option',
+      'the server closes the connection at once. If the port expects TLS, set sentinelTLS in the connection option',
     ],
   ])('a connection that is closed because of: %s', (reason, explained) => {
     const message = 'failed to connect to sentinel 10.0.0.1:26379 because Connection is closed.';

@@ -115,13 +115,13 @@ describe('Redis that is down', () => {
     const patient = [{}, POLLING].map((how, i) => call(`patient${i}`, { ...how, unavailableMs: 4_000 }));
     for (const error of await Promise.all([...before, ...after])) {
       expect(error).toBeInstanceOf(LockUnavailableError);
-      expect(error.message).toMatch(/not connected to Redis at .*\. The call waited 1 s for it \(unavailableMs\)$/);
+      expect(error.message).toMatch(/not connected to Redis at .*\. The call waited 1 s for Redis \(unavailableMs\)$/);
     }
     let over = 0;
     for (const each of patient) void each.then(() => over++);
     await new Promise(setImmediate);
     expect(over).toBe(0);
-    for (const each of patient) expect((await each).message).toContain('waited 4 s for it (unavailableMs)');
+    for (const each of patient) expect((await each).message).toContain('waited 4 s for Redis (unavailableMs)');
   });
 
   it('that ends within unavailableMs: each call continues, and is granted', async () => {

@@ -127,7 +127,7 @@ describeOnMachine('Redis behind TLS', () => {
     const known = { ...connection, tls: { ...connection.tls, cert, key } };
     const [a, b] = [await start({ connection: known }), await start({ connection: known })];
     await expectHandOver(a, b);
-    expect((await refusal(start, connection)).message).toMatch(/give tls: \{ cert, key \}/);
+    expect((await refusal(start, connection)).message).toMatch(/set tls: \{ cert, key \}/);
     await Promise.all([a, b].map(({ locks }) => locks.shutdown(0)));
   });
 });

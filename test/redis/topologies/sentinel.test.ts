@@ -171,7 +171,7 @@ describeOnMachine('a sentinel, which makes the replica the primary', () => {
       const connection = { ...guarded.connection, sentinelPassword: 'wrong-5ecret' };
       const stranger = await start({ connection, patienceMs: 0 });
       const error = await rejection(stranger.locks.acquire('x', { waitMs: 500 }));
-      expect(error.message).toMatch(/(NOAUTH|WRONGPASS).*Give sentinelPassword/);
+      expect(error.message).toMatch(/(NOAUTH|WRONGPASS).*Set sentinelPassword/);
       expect(error.message).not.toMatch(/5ecret|pw-of/);
       await Promise.all([locks.shutdown(0), stranger.locks.shutdown(0)]);
     });

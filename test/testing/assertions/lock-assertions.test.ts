@@ -229,7 +229,7 @@ describe('expectExclusive', () => {
     [
       'a read lock',
       () => locks.expectExclusive((section) => service.using('stock', { mode: 'read' }, () => section())),
-      /run 1 was in its section, and run 2 came into its section/,
+      /run 1 was in its section, and run 2 entered its section/,
     ],
     ['no section', () => locks.expectExclusive(() => service.using('stock', () => 1)), /No run called section\(\)/],
     [

@@ -48,7 +48,7 @@ function version({ name, version }: ServerFacts): Check {
 function role({ info }: ServerFacts): Check | undefined {
   if (info.get('role') !== 'slave') return undefined;
   const fix = 'Connect to the primary, or write the connection by { sentinels, name } or { cluster }.';
-  return failing('role', 'This server is a replica, and rejects writes.', fix);
+  return failing('role', 'This server is a replica and rejects writes.', fix);
 }
 
 function eviction({ info }: ServerFacts): Check {

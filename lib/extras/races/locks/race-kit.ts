@@ -202,7 +202,7 @@ function found(app: AppWithLocks, name: string): [RedisLockService, ResolvedModu
     throw new RaceToolError(
       'NO_LOCK_SERVICE',
       `use(app): the application has no lock service called "${name}". Import RedisLockModule, or ` +
-        'RedisLockTestingModule, and name the registration if it has a name',
+        'RedisLockTestingModule, and pass the name of the registration if it has one',
       { cause },
     );
   }

@@ -22,9 +22,9 @@ export class StaleFencingTokenError extends LockError {
     consequence = 'Nothing was executed',
   ) {
     super(
-      `The write under the guard ${quoteResource(guard)} was refused: its fencing token ${token} is stale, a later ` +
-        `holder has used ${newestToken}. ${consequence}. Drop this result; to retry, acquire the lock ` +
-        `again and start from what is stored now.`,
+      `The write under the guard ${quoteResource(guard)} was refused: its fencing token ${token} is stale, because a later ` +
+        `holder has used ${newestToken}. ${consequence}. Discard this result. To retry, acquire the lock ` +
+        `again and start from the current data.`,
       guard,
     );
   }
@@ -51,8 +51,8 @@ export class FencedCommandError extends LockError {
   ) {
     super(
       `Command ${index + 1} (${command}) under the guard ${quoteResource(guard)} failed: ${escapeText(reason)}. ` +
-        `Redis does not roll back: the commands before it were executed, those after it were not. ` +
-        `Correct the command, and write all of them again with the same token.`,
+        `Redis does not roll back: the commands before it were executed; the commands after it were not. ` +
+        `Fix the command, and send all commands again with the same token.`,
       guard,
     );
   }

@@ -24,7 +24,7 @@ const ADVICE: Advice = {
   WRONGTYPE: 'Give the guard a key that nothing else uses',
   CROSSSLOT: 'On a cluster, the keys of the guard and of the commands need the same hash tag, such as stock:{7}',
   NOPERM: 'The ACL user needs EVALSHA, EVAL, GET, SET and the commands themselves, for the keys of guard and commands',
-  NOAUTH: 'Give the client the password',
+  NOAUTH: 'Set the password of the client',
   WRONGPASS: 'Check the user name and the password of the client',
 };
 
@@ -149,7 +149,7 @@ function checkGuard(options: FenceGuard): { key: string; token: number; ttlMs: n
   GUARD_OPTIONS.check('the guard', options);
   const { key, lease, ttlMs } = options;
   if ((options.token === undefined) === (lease === undefined)) {
-    throw new InvalidLockOptionsError('A guard needs either token or lease, and not both.', 'token');
+    throw new InvalidLockOptionsError('A guard needs either token or lease, not both.', 'token');
   }
   if (lease === undefined) return { key, token: options.token, ttlMs };
   checkExcludes(lease);

@@ -93,7 +93,7 @@ const ADAPTERS: readonly Adapter[] = [
     if (!has(tx, 'rollback')) throw outside('Drizzle', 'pass the tx of db.transaction(async (tx) => { ... })');
     if (kind[DRIZZLE_KIND] === 'SQLiteSyncDialect') {
       throw refused(
-        'a transaction of this driver of Drizzle is synchronous, so it has ended before anything is awaited. Use libsql',
+        'a transaction of this driver of Drizzle is synchronous, so it ends before the guard could wait for the database. Use libsql',
       );
     }
     const [method, form] =
@@ -140,7 +140,7 @@ const ADAPTERS: readonly Adapter[] = [
     const connection = (has(tx, 'promise') ? call(tx, 'promise') : tx) as FoundTransaction;
     const run: Execute = async (statement, values) => {
       const result = await call(connection, 'execute', statement.marked, values);
-      if (isAutocommit(result)) throw outside('mysql2', 'call beginTransaction() before');
+      if (isAutocommit(result)) throw outside('mysql2', 'call beginTransaction() first');
       return result;
     };
     return { dialect: 'mysql', run };
@@ -153,7 +153,7 @@ const ADAPTERS: readonly Adapter[] = [
       const result = await call(tx, 'query', statement.numbered, values);
       // After the statement: BEGIN may have been sent just before it, without waiting.
       if (has(tx, 'getTransactionStatus') && call(tx, 'getTransactionStatus') === 'I')
-        throw outside('pg', 'send BEGIN before');
+        throw outside('pg', 'send BEGIN first');
       return result;
     };
     return { dialect: 'postgres', run };

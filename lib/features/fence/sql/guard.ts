@@ -60,7 +60,7 @@ function holderOf(lease: Lease): FencedHolder {
   if (resources.length > 1) {
     const name = JSON.stringify(first);
     throw new InvalidLockOptionsError(
-      `fence.guard takes one resource, and this lease holds ${resources.length}, each with a token of its own. Call it for each ` +
+      `fence.guard takes one resource, and this lease holds ${resources.length}, each with its own token. Call it for each ` +
         `of them that the transaction writes, in the order of lease.resources: ` +
         `{ resource: ${name}, token: lease.fencingTokenOf(${name}) }.`,
       'lease',

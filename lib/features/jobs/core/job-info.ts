@@ -93,7 +93,7 @@ export class JobNotFoundError extends LockError {
       near !== undefined
         ? `Did you mean ${quote(near)}?`
         : known.length > 0
-          ? `There are: ${quoteSome([...known].sort())}.`
+          ? `Known jobs: ${quoteSome([...known].sort())}.`
           : 'There are no jobs.';
     return new JobNotFoundError(`${where} has no job called ${quote(job)}. ${hint}${more}`, job);
   }
@@ -102,7 +102,7 @@ export class JobNotFoundError extends LockError {
   static elsewhere(job: string, instances: readonly string[]): JobNotFoundError {
     const these = `These instances have it: ${quoteSome(instances)}. Run it there.`;
     const message =
-      `This instance has no code for the job ${quote(job)}: it is of another application, or it was removed here. ` +
+      `This instance has no code for the job ${quote(job)}: the job belongs to another application, or was removed here. ` +
       (instances.length > 0 ? these : 'No other instance has it now.');
     return new JobNotFoundError(message, job, instances);
   }

@@ -117,7 +117,7 @@ export class MissedTicks {
   differs(job: string, schedule: TickSchedule, { schedule: text, instanceId }: ScheduleOfOther): void {
     this.warn(
       `The job ${quote(job)} is scheduled as ${quoteSchedule(schedule.text)} here, and as ${quoteSchedule(text)} on ` +
-        `${quote(instanceId)}. Each runs the ticks of its own schedule, so the job runs too often. Give it the same expression ` +
+        `${quote(instanceId)}. Each instance runs the ticks of its own schedule, so the job runs too often. Give it the same expression ` +
         'on all instances, and a timeZone. See docs/operations/logs.md#instances-disagree-about-a-job.',
     );
   }

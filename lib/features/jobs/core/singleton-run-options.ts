@@ -210,7 +210,7 @@ export function resolveSingletonRun(options: SingletonRunOptions, defaults: Reso
   const { job, tick, onCrash, claimTtlMs, due: time, jitterMs = 0 } = options;
   if (options.manual && time !== undefined) {
     throw new InvalidLockOptionsError(
-      'A run with manual: true has no due: no schedule says when. Leave due out.',
+      'A run with manual: true has no due time, because it follows no schedule. Leave due out.',
       'due',
     );
   }

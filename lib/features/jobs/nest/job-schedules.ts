@@ -108,7 +108,7 @@ export function invalidSchedule(
   const zone = timeZone === undefined ? '' : ` in the time zone ${quote(timeZone, 60)}`;
   const message =
     `${option} of ${where} cannot be scheduled: ${describeTime(cronTime)}${zone}. ` +
-    `The package cron says: ${quote(why, 200)}.`;
+    `The package cron reports: ${quote(why, 200)}.`;
   return new InvalidLockOptionsError(message, /time ?zone/i.test(why) ? 'timeZone' : option, { cause });
 }
 

@@ -146,7 +146,7 @@ function checkIsOnlyJob(
     throw new InvalidLockOptionsError(`${where}: ${why}`, 'decorator');
   };
   if (typeof propertyKey === 'symbol') {
-    refuse('its name is a symbol. @nestjs/schedule finds methods whose name is a text only. Give it such a name.');
+    refuse('its name is a symbol. @nestjs/schedule only finds methods whose name is a string. Give it such a name.');
   }
   const below = Reflect.getOwnMetadata(SINGLETON_JOB, target, propertyKey) as SingletonJob | undefined;
   if (below) {

@@ -186,7 +186,7 @@ function tickText(name: string, job: Job, given: string): string {
   if (!Number.isNaN(at)) return new Date(at).toISOString();
   throw new TestKitError(
     'invalid',
-    `tick of jobs.run(${quote(name)}) must be a time of ISO 8601, as run.tick has it, not ${quote(text)}.`,
+    `tick of jobs.run(${quote(name)}) must be an ISO 8601 time, like run.tick, not ${quote(text)}.`,
   );
 }
 

@@ -59,8 +59,8 @@ export class Campaign implements Leadership {
   join({ leaseMs = this.#lock.leaseMs, onElected, onDemoted, signal }: CampaignOptions): void {
     if (leaseMs !== this.#lock.leaseMs) {
       throw new InvalidLockOptionsError(
-        `leaseMs of the campaign for ${quote(this.name)} is ${this.#lock.leaseMs} already, not ${leaseMs}: one ` +
-          `process campaigns once. Use the same leaseMs everywhere, or in one place only.`,
+        `leaseMs of the campaign for ${quote(this.name)} is already ${this.#lock.leaseMs}, not ${leaseMs}: a ` +
+          `process campaigns only once for a leadership. Use the same leaseMs everywhere, or in one place only.`,
         'leaseMs',
       );
     }

@@ -266,8 +266,8 @@ export class OnceCalls {
       return decodeResult(encoded, options.parse);
     } catch (cause) {
       throw new InvalidLockOptionsError(
-        `parse of once(${JSON.stringify(key)}) cannot read what serialize made of the result. Pass two functions that ` +
-          'fit each other, the same in all calls with this key.',
+        `parse of once(${JSON.stringify(key)}) cannot read the text that serialize returned. Pass two functions that ` +
+          'match each other, the same in all calls with this key.',
         'parse',
         { cause },
       );

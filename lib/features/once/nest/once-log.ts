@@ -27,7 +27,7 @@ function describe(event: LockEventOf<'resultTooLarge' | 'resultUnreadable'>): st
   if (event.type === 'resultUnreadable') {
     return (
       `The stored result of ${quote(resource)} (group ${quote(group)}) cannot be read: ${describeThrown(event.error)}. It ` +
-      'counts as none, so the work runs again. Check whether another program, or another release of yours, writes it.'
+      'is ignored, so the work runs again. Check whether another program, or another release of your application, writes it.'
     );
   }
   return (

@@ -42,7 +42,7 @@ describe('fence.guard in a transaction', () => {
     const error = await refusal(fence.guard(transaction(9).tx, lease()));
     expect(error).toBeInstanceOf(StaleFencingTokenError);
     expect(error).toMatchObject({ resource: 'stock:7', token: 7, newestToken: 9 });
-    expect(error.message).toMatch(/a later holder has used 9\. Roll the transaction back\. Drop this result/);
+    expect(error.message).toMatch(/a later holder has used 9\. Roll the transaction back\. Discard this result/);
   });
 
   it.each([
@@ -64,7 +64,7 @@ describe('fence.guard in a transaction', () => {
     [
       'a lease of several resources',
       { resources: ['a', 'b'] },
-      /each with a token of its own.* \{ resource: "a", token: lease\.fencingTokenOf\("a"\) \}/,
+      /each with its own token.* \{ resource: "a", token: lease\.fencingTokenOf\("a"\) \}/,
     ],
     ['a reader', { mode: 'read' as const }, /has the mode read: others hold it at the same time, with larger tokens/],
     ['permits of a semaphore', { mode: 'semaphore' as const }, /has the mode semaphore/],

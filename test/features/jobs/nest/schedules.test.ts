@@ -292,10 +292,10 @@ describe('an invalid schedule', () => {
   };
 
   it.each<[string, unknown, SingletonCronOptions, string]>([
-    ['a text', 'every monday', {}, '"every monday". The package cron says: "Unknown alias: eve".'],
-    ['too few fields', '0 0', {}, '"0 0". The package cron says: "Too few fields".'],
+    ['a text', 'every monday', {}, '"every monday". The package cron reports: "Unknown alias: eve".'],
+    ['too few fields', '0 0', {}, '"0 0". The package cron reports: "Too few fields".'],
     ['a field out of range', '61 * * * * *', {}, 'is out of range'],
-    ['no tick at all', '0 0 30 2 *', {}, '"0 0 30 2 *". The package cron says: "Something went wrong.'],
+    ['no tick at all', '0 0 30 2 *', {}, '"0 0 30 2 *". The package cron reports: "Something went wrong.'],
     ['a zone', '* * * * *', { timeZone: 'Europe/Wien' }, 'in the time zone "Europe/Wien"'],
     ['a zone without a name', '* * * * *', { timeZone: '' }, "its timeZone is ''. Name a zone"],
     ['an invalid Date', new Date(Number.NaN), {}, 'an invalid Date.'],

@@ -251,7 +251,7 @@ describe('jobs.run', () => {
     await expect(jobs.run('nightly', { as: 'app-9' })).rejects.toMatchObject({ code: 'invalid', message: /"app-1"/ });
     await expect(jobs.run('nightly', { tick: 'tomorrow' })).rejects.toMatchObject({
       code: 'invalid',
-      message: 'tick of jobs.run("nightly") must be a time of ISO 8601, as run.tick has it, not "tomorrow".',
+      message: 'tick of jobs.run("nightly") must be an ISO 8601 time, like run.tick, not "tomorrow".',
     });
     await expect(jobs.run('nightly', { ticks: 'x' } as never)).rejects.toThrow(/Did you mean tick\?/);
     const early = await Test.createTestingModule({

@@ -86,7 +86,7 @@ describe('fence.guard in a transaction of', () => {
       const why = `refused: fence.guard cannot be used here: no transaction of ${name}`;
       expect(said).toEqual(outside.map((what) => [what, why]));
       if (library === 'Drizzle on SQLite')
-        expect(synchronous).toMatch(/^refused: .* has ended before anything is awaited/);
+        expect(synchronous).toMatch(/^refused: .* ends before the guard could wait for the database/);
     });
 
     it('says what creates the missing table', () => {

@@ -53,7 +53,7 @@ export interface Blocker {
    * The call sites of `acquire` and `tryAcquire` from which these calls came, sampled from one call in 64 by default.
    */
   readonly callSites: readonly SampledSite[];
-  /** For people: `Orders.pay waited 3.2 s in 41 calls for NightlyReport.run`. */
+  /** For people: `Orders.pay spent 3.2 s waiting for NightlyReport.run in 41 calls`. */
   readonly text: string;
 }
 
@@ -158,7 +158,7 @@ function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker 
     waitedMs: Math.round(waitedMs),
     calls,
     callSites: Object.freeze(callSites),
-    text: `${blocked} waited ${formatDuration(waitedMs)} in ${count(calls, 'call')} for ${blockedBy}`,
+    text: `${blocked} spent ${formatDuration(waitedMs)} waiting for ${blockedBy} in ${count(calls, 'call')}`,
   });
 }
 

@@ -57,7 +57,7 @@ export class Explainer {
     EXPLAIN_OPTIONS.check('explain', options);
     if (options.mode !== undefined && options.permits !== undefined) {
       throw new InvalidLockOptionsError(
-        'permits are for a semaphore, which has no mode: state one of the two.',
+        'permits is for a semaphore, which has no mode: pass only one of the two.',
         'permits',
       );
     }

@@ -132,7 +132,7 @@ export function describeCycle(deadlock: readonly DeadlockedCall[]): string[] {
   const first = isThisProcess ? 'A call of this process' : quote(instanceId);
   return [
     `Calls wait for each other, which is a deadlock: ${describeDeadlock(deadlock, first)}.`,
-    'The first of them whose waitMs ends resolves it. If all wait forever (waitMs: Infinity), end one lease, by ' +
+    'The deadlock ends when the waitMs of one of the calls runs out. If all wait forever (waitMs: Infinity), end one lease, by ' +
       `forceRelease() or ${commandLine('release', holds)}. To prevent it, take all of them in one call, or in one order ` +
       'everywhere. See docs/guide/several-resources.md#what-can-still-deadlock.',
   ];

@@ -59,9 +59,15 @@ function findingsOf(instance: FleetInstance, newest: string): Finding[] {
   const found: Finding[] = [];
   if (!hearing) {
     found.push(
-      about('warning', 'instanceDeaf', instanceId, 'receives no messages: its waits end up to a second later.', {
-        text: 'Check its permissions for channels, and proxies between it and Redis.',
-      }),
+      about(
+        'warning',
+        'instanceDeaf',
+        instanceId,
+        'receives no messages, so its waiting calls get locks up to a second late.',
+        {
+          text: 'Check its permissions for channels, and proxies between it and Redis.',
+        },
+      ),
     );
   }
   if (health === 'renewalsFail') {
@@ -89,7 +95,11 @@ function findingsOf(instance: FleetInstance, newest: string): Finding[] {
   }
   if (version !== newest) {
     const what = `has version ${version}, and others have ${newest}.`;
-    found.push(about('note', 'oldVersion', instanceId, what, { text: 'Deploy it, unless that is under way.' }));
+    found.push(
+      about('note', 'oldVersion', instanceId, what, {
+        text: 'Deploy the newest version, unless a deployment is under way.',
+      }),
+    );
   }
   return found;
 }
@@ -130,7 +140,7 @@ function leaderFindings(instances: readonly FleetInstance[]): Finding[] {
       resource: name,
       culprit: { instanceId },
       action: {
-        text: 'Look for a blocked event loop, or for code that resigns. The log has the reason of each demotion.',
+        text: 'Look for a blocked event loop, or for code that resigns. The log has the reason for each demotion.',
         command: 'npx nestjs-redis-lock instances',
       },
     };

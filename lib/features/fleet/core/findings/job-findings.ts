@@ -50,7 +50,7 @@ function nowhere(job: JobInfo, fleet: FleetReport | undefined, now: number): Fin
     last === undefined
       ? ''
       : `, since ${plainOrQuoted(last.instanceId)} was last seen with it ${longDuration(now - last.seenAt)} ago`;
-  const text = 'Deploy the application that has it. If you removed it, do nothing: its record expires.';
+  const text = 'Deploy the application that has it. If you removed the job, do nothing: its record expires.';
   return {
     severity: 'warning',
     kind: 'jobNowhere',

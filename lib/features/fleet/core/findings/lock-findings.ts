@@ -207,7 +207,7 @@ function orderFindings({ instances }: FleetReport): Finding[] {
       const [first] = cycle;
       const sides = cycle.map(({ holds, wants, callSite }) => {
         const at = callSite === undefined ? '' : ` at ${placeOf(callSite)}`;
-        return `It took ${quote(wants)} under ${quote(holds)}${at}.`;
+        return `It locked ${quote(wants)} while it held ${quote(holds)}${at}.`;
       });
       found.set(key, {
         severity: 'warning',

@@ -43,7 +43,7 @@ function lineFor(locked: LockedMethod, method: object, scheduler: Scheduler): st
   const instead = `To run each tick on one instance, use @Singleton${schedule} of nestjs-redis-lock/schedule in place of both`;
   return skips
     ? `${where} has @${schedule} and ${decorator}: an instance whose timer fires when the first run has ended runs ` +
-        `the tick again. ${instead}, or set minHoldMs to more than clocks and timers are apart. See docs/guide/cron.md.`
+        `the tick again. ${instead}, or set minHoldMs to more than the difference between the clocks and timers of two instances. See docs/guide/cron.md.`
     : `${where} has @${schedule} and ${decorator}: every instance runs each tick, and the lock only makes them take ` +
         `turns. ${instead}. To keep it as it is, let a method with @${schedule} call another one with the lock. See ` +
         'docs/guide/cron.md.';

@@ -52,12 +52,12 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     [
       undefined,
       undefined,
-      { status: 'down', problems: [{ code: 'OOM', message: 'Redis is out of memory, and refuses to write.' }] },
+      { status: 'down', problems: [{ code: 'OOM', message: 'Redis is out of memory and rejects writes.' }] },
     ],
     {
       severity: 'critical',
       kind: 'redisDown',
-      sentence: 'Locks are unavailable. Redis is out of memory, and refuses to write.',
+      sentence: 'Locks are unavailable. Redis is out of memory and rejects writes.',
       action: { text: 'Raise maxmemory, or remove other data.', command: 'npx nestjs-redis-lock doctor' },
       command: 'npx nestjs-redis-lock doctor',
     },
@@ -226,8 +226,8 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       severity: 'warning',
       kind: 'lockOrder',
       sentence:
-        'a takes locks in different orders, which can deadlock. It took "account:2" under "account:1" at ' +
-        'dist/bank.js:4:2. It took "account:1" under "account:2" at dist/bank.js:9:2.',
+        'a takes locks in different orders, which can deadlock. It locked "account:2" while it held "account:1" at ' +
+        'dist/bank.js:4:2. It locked "account:1" while it held "account:2" at dist/bank.js:9:2.',
       culprit: { instanceId: 'a', callSite: 'move (dist/bank.js:4:2)' },
       command: 'npx nestjs-redis-lock who a',
     },
@@ -274,7 +274,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'instanceDeaf',
-      sentence: `${SHOP} receives no messages: its waits end up to a second later.`,
+      sentence: `${SHOP} receives no messages, so its waiting calls get locks up to a second late.`,
       command: `npx nestjs-redis-lock who ${SHOP}`,
     },
   ],

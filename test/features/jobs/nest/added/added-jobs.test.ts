@@ -178,8 +178,8 @@ describe('a job that SingletonJobs.add has added', () => {
   const job = (changes: object): AddedJob => ({ name: 'mine', ...changes }) as AddedJob;
 
   it.each([
-    [{ cron: '* * 99 * *' }, 'cron', '"* * 99 * *". The package cron says: "Field value (99) is out of range"'],
-    [{ cron: 'noon' }, 'cron', '"noon". The package cron says: "Unknown alias: noo"'],
+    [{ cron: '* * 99 * *' }, 'cron', '"* * 99 * *". The package cron reports: "Field value (99) is out of range"'],
+    [{ cron: 'noon' }, 'cron', '"noon". The package cron reports: "Unknown alias: noo"'],
     [{ cron: '0 0 30 2 *' }, 'cron', 'No execution date was found'],
     [{ cron: 5 }, 'cron', 'cron of SingletonJobs.add({ name: "mine" }) cannot be scheduled: 5'],
     [{ cron: null }, 'cron', 'cannot be scheduled: null'],
@@ -190,7 +190,7 @@ describe('a job that SingletonJobs.add has added', () => {
     [{ at: new Date(0) }, 'at', 'is in the past: 1970-01-01T00:00:00.000Z'],
     [{ intervalMs: 99 }, 'intervalMs', 'intervalMs must be an integer from 100 to 2147483647'],
     [{ intervalMs: 1_000, jitterMs: 501 }, 'jitterMs', 'jitterMs must be at most half of intervalMs: 500, not 501'],
-    [{ intervalMs: 1_000, onCrash: 'retry' }, 'onCrash', 'does not know the option "onCrash"'],
+    [{ intervalMs: 1_000, onCrash: 'retry' }, 'onCrash', 'has no option "onCrash"'],
     [
       { intervalMs: 1_000, cron: YEARLY },
       'intervalMs',
@@ -200,7 +200,7 @@ describe('a job that SingletonJobs.add has added', () => {
     [{ name: '', cron: YEARLY }, 'name', 'name must be 1 to 200 characters'],
     [{ name: undefined, cron: YEARLY }, 'name', 'name must be 1 to 200 characters'],
     [{ cron: YEARLY, overlap: 'never' }, 'overlap', 'overlap must be one of'],
-    [{ cron: YEARLY, service: 'billing' }, 'service', 'does not know the option "service"'],
+    [{ cron: YEARLY, service: 'billing' }, 'service', 'has no option "service"'],
   ])('is refused with %p, and nothing is left of it', async (changes, option, message) => {
     const { jobs, registry } = await startApp();
     let error: unknown;
@@ -369,7 +369,7 @@ describe('SingletonJobs refuses', () => {
     [{ timeZone: 'UTC', utcOffset: 60 }, 'timeZone', /timeZone/],
     [{ utcOffset: 1_440 }, 'utcOffset', /utcOffset must be an integer from -1439 to 1439 \(minutes\), not 1440/],
     [{ utcOffset: '60' }, 'utcOffset', /not "60"/],
-    [{ tz: 'UTC' }, 'tz', /does not know the option "tz"\. It knows: /],
+    [{ tz: 'UTC' }, 'tz', /has no option "tz"\. Known options: /],
     [{ cron: new Date(0) }, 'cron', /cannot be scheduled: 1970-01-01T00:00:00\.000Z\./],
     [{ cron: {} }, 'cron', /an object \(Object\)\. It must be a cron expression, a Date or a DateTime of luxon/],
   ])('the schedule of an added job: %p', async (changes, option, message) => {
@@ -398,7 +398,7 @@ describe('SingletonJobs refuses', () => {
     const error = await failure(jobs, 'runNow', 'mine');
     expect(error).toBeInstanceOf(LockError);
     expect(error.message).toBe(
-      'This instance has no code for the job "mine": it is of another application, or it was removed here. ' +
+      'This instance has no code for the job "mine": the job belongs to another application, or was removed here. ' +
         'No other instance has it now.',
     );
     expect(error).toMatchObject({ instances: [] });
@@ -548,7 +548,7 @@ describe.each(['memory', 'Redis'])('SingletonJobs shows and changes jobs, in %s'
     expect(error).toBeInstanceOf(JobNotFoundError);
     expect(error).toMatchObject({ instances: ['anna'] });
     expect((error as Error).message).toBe(
-      'This instance has no code for the job "nightly-report": it is of another application, or it was removed here. ' +
+      'This instance has no code for the job "nightly-report": the job belongs to another application, or was removed here. ' +
         'These instances have it: "anna". Run it there.',
     );
     await jobs.pause('nightly-report', { by: 'ben' });

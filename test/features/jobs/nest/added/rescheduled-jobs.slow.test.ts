@@ -122,7 +122,7 @@ describe('a job that gets another schedule', () => {
     add({ at: dueIn(200) });
     await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
     expect(() => jobs.reschedule('mine', dueIn(DAY_MS))).toThrow(
-      'This instance has no job called "mine". There are: "declared". A job that was added with at is removed from an ' +
+      'This instance has no job called "mine". Known jobs: "declared". A job that was added with at is removed from an ' +
         'instance when its tick has run there, or was claimed by another instance. Add it again for another date.',
     );
   });

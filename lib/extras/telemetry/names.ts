@@ -92,7 +92,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.WaitTime]: {
     kind: 'histogram',
     unit: 's',
-    description: 'How long a call waited for the lock, until it got it or gave up.',
+    description: 'How long a call waited for a lock, until it was granted or gave up.',
     attributes: OF_LOCK,
   },
   [LockMetric.HoldTime]: {
@@ -110,7 +110,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.Waiting]: {
     kind: 'upDownCounter',
     unit: '{call}',
-    description: 'Calls of this process that wait for a lock now.',
+    description: 'Calls of this process that are waiting for a lock now.',
     attributes: OF_LOCK,
   },
   [LockMetric.Held]: {
@@ -129,7 +129,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.Lost]: {
     kind: 'counter',
     unit: '{lease}',
-    description: 'Leases that ended while they were held.',
+    description: 'Leases that were lost before they were released.',
     attributes: [...OF_LOCK, Reason],
     values: { [Reason]: LOSSES },
   },
@@ -148,7 +148,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.HandOvers]: {
     kind: 'counter',
     unit: '{lease}',
-    description: 'Leases that passed to the next call of this process in memory.',
+    description: 'Leases that were passed on in memory to the next call of this process.',
     attributes: OF_LOCK,
   },
   [LockMetric.HeldLong]: {
@@ -214,7 +214,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
     kind: 'gauge',
     unit: 's',
     description:
-      'When a run of a singleton job last succeeded on this instance, in Unix time. 0: not since it started.',
+      'When a run of a singleton job last succeeded on this instance, in Unix time. 0 if none has since it started.',
     attributes: OF_JOB,
   },
   [LockMetric.LeaderState]: {

@@ -179,7 +179,10 @@ describe('a command line that is wrong', () => {
     [['ls', '--timeout', '30d'], '--timeout may be at most 60 min, not 30d.'],
     [['job', 'nightly', '--pause', '--resume'], 'Pass only one of --history, --pause'],
     [['job', 'nightly', '--pause', 'tonight'], '--pause must be a duration such as'],
-    [['exec', 'order:7', '--', ''], 'exec needs a command behind --: exec … -- command …. An empty variable is none.'],
+    [
+      ['exec', 'order:7', '--', ''],
+      'exec needs a command after --: exec … -- command …. An empty variable does not count.',
+    ],
     [['ls', '--timeout', '5'], '--timeout must be a duration such as 500ms, 30s'],
     [['ls', 'a', 'b'], 'ls takes no "b".'],
     [['why'], 'why needs a resource.'],

@@ -36,8 +36,8 @@ export const contention = defineCommand({
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness: roll.completeness, now, blockers },
       shown: [
-        tableOf(['WAITS NOW', 'FOR', 'CALLS', 'LONGEST WAIT'], now, 'No call waits now.'),
-        tableOf(['WAITED', 'FOR', 'CALLS', 'TIME IN ALL'], blockers, 'No call has waited since counting started.'),
+        tableOf(['WAITS NOW', 'FOR', 'CALLS', 'LONGEST WAIT'], now, 'No call is waiting now.'),
+        tableOf(['WAITED', 'FOR', 'CALLS', 'TOTAL TIME'], blockers, 'No call has waited since counting started.'),
       ],
     });
     return tellMissing(roll, output) ? 'partial' : 'done';

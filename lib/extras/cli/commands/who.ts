@@ -60,7 +60,7 @@ export const who = defineCommand({
         ? `${name} is connected but does not answer: frozen, too busy, cut off from messages or of an older version.`
         : isDead
           ? `${name} is dead: it has no subscription, and has missed two renewals.`
-          : `${name} has no subscription: it is dead, or may not subscribe. why shows if it renews a lease.`,
+          : `${name} has no subscription: it is dead, or is not allowed to subscribe. Run why to see whether it renews a lease.`,
     );
     return 'partial';
   },

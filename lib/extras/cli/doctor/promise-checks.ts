@@ -3,7 +3,8 @@ import { RULES, type Violation } from '../try/check-history.js';
 import type { Tried } from '../try/try.js';
 import { type Check, failing, ok } from './check.js';
 
-const FORGETS = 'Find out if Redis lost data, or had its clock set, while it ran: a restart, a failover, an eviction.';
+const FORGETS =
+  'Find out whether Redis lost data or had its clock changed during the try: look for a restart, a failover or an eviction.';
 const REPORT = 'Run it again with --history, and report the seed and the file.';
 
 const PROMISES: Record<Violation['rule'], { readonly kept: (tried: Tried) => string; readonly fix: string }> = {
@@ -17,8 +18,7 @@ const PROMISES: Record<Violation['rule'], { readonly kept: (tried: Tried) => str
     fix: REPORT,
   },
   handOver: {
-    kept: ({ slowestHandOverMs }) =>
-      `A lock that was free had its next holder after ${formatDuration(slowestHandOverMs)} at most.`,
+    kept: ({ slowestHandOverMs }) => `A free lock had its next holder within ${formatDuration(slowestHandOverMs)}.`,
     fix: REPORT,
   },
 };

@@ -112,7 +112,9 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
     throw new UsageError('--once needs --mode exclusive or write: readers would run side by side.');
   }
   if (once !== undefined && !/^[^\s\p{C}]{1,200}$/u.test(once)) {
-    throw new UsageError('--once must be 1 to 200 characters without white space. An empty variable stands for none.');
+    throw new UsageError(
+      '--once must be 1 to 200 characters without white space. An empty variable counts as a missing value.',
+    );
   }
   if (once === undefined && keep !== undefined)
     throw new UsageError('--keep needs --once: it sets how long --once is remembered.');

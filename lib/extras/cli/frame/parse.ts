@@ -103,7 +103,7 @@ function checkArguments(args: readonly string[], rest: readonly string[], comman
   }
   if (command.rest !== undefined && (rest.length === 0 || rest[0] === '')) {
     throw new UsageError(
-      `${command.name} needs a command behind --: ${command.name} … -- ${command.rest}. An empty variable is none.`,
+      `${command.name} needs a command after --: ${command.name} … -- ${command.rest}. An empty variable does not count.`,
     );
   }
 }

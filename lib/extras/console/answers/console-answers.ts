@@ -142,6 +142,6 @@ function nameOf(who: unknown): string {
   if (name !== '') return name.slice(0, MAX_BY);
   throw new Refusal(
     'WHO_UNKNOWN',
-    'The application did not name the user, so nothing was done: see the option who of its console.',
+    'The application did not name the user, so nothing was done: see the option `who` of the console.',
   );
 }

@@ -39,7 +39,7 @@ describeOnMachine('a fleet at night', () => {
     const who = await run(['who', dead.instanceId.slice(3)]);
     expect(who).toMatchObject({
       code: 5,
-      stderr: `${dead.instanceId} has no subscription: it is dead, or may not subscribe. why shows if it renews a lease.\n`,
+      stderr: `${dead.instanceId} has no subscription: it is dead, or is not allowed to subscribe. Run why to see whether it renews a lease.\n`,
     });
     expect(who.stdout).toMatch(/^order:7 +exclusive +/m);
     await alive.locks.shutdown(0);

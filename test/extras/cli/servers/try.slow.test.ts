@@ -97,7 +97,7 @@ describe('doctor --try', () => {
     expect(code).toBe(7);
     const [first, again] = stdout.split('\n');
     expect(first).toMatch(/^A promise was broken: /);
-    expect(again).toMatch(/^With the same choices again: npx nestjs-redis-lock doctor --try 6s --seed \d+$/);
+    expect(again).toMatch(/^To repeat it with the same choices: npx nestjs-redis-lock doctor --try 6s --seed \d+$/);
     expect(stdout).toMatch(/FAILED +exclusion +"(exclusive-1|exclusive-2|shared)" was held twice/);
     await eventually(async () => expect(await triedKeys()).toEqual([]));
   });

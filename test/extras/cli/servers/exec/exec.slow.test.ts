@@ -207,7 +207,7 @@ describe('what exec refuses', () => {
     [['x', '--once', '', ...shell(':')], 2, /--once needs a value/],
     [['x', '--keep', '1d', ...shell(':')], 2, /--keep needs --once/],
     [['x', '--once', 'v1', '--mode', 'read', ...shell(':')], 2, /--once needs --mode exclusive/],
-    [['x'], 2, /needs a command behind --/],
+    [['x'], 2, /needs a command after --/],
     [['x', '--lease', '1ms', ...shell(':')], 2, /^--lease must be an integer from/],
     [['x', '--restart-quarantine', '10s', ...shell(':')], 2, /--lease may be at most --restart-quarantine, 10 s/],
   ])('%j', async (args, code, message) => {

@@ -75,7 +75,7 @@ export type ResultMistake<B, R> =
     ? void
     : undefined extends B
       ? Mistake<'A call that does not run the method returns undefined: add undefined to the return type'>
-      : Mistake<'onBusy or parse returns another type than the method'>;
+      : Mistake<'onBusy or parse returns a different type than the method'>;
 
 /** `unknown` if `B` is among the results `R` of a method, otherwise `never`. */
 type IsResult<B, R> = [B] extends [Awaited<R>] ? unknown : [Mutable<B>] extends [Awaited<R>] ? unknown : never;

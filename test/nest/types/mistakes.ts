@@ -178,7 +178,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
       `@DistributedSemaphore({ key: 'x', permits: 3, onBusy: () => 42 }) async name(): Promise<string> { return ''; }`,
     ),
     'DistributedSemaphore',
-    "Decorator function return type 'Mistake<\"onBusy or parse returns another type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
+    "Decorator function return type 'Mistake<\"onBusy or parse returns a different type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
   ],
   [
     'a parse function that returns another type',
@@ -186,7 +186,7 @@ export const MISTAKES: readonly (readonly [mistake: string, text: string, at: st
       `@Once({ key: 'x', resultTtlMs: 1, serialize: (n: number) => '', parse: () => 42 }) async name(): Promise<string> { return ''; }`,
     ),
     'Once',
-    "Decorator function return type 'Mistake<\"onBusy or parse returns another type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
+    "Decorator function return type 'Mistake<\"onBusy or parse returns a different type than the method\">' is not assignable to type 'void | TypedPropertyDescriptor<() => Promise<string>>'.",
   ],
   [
     'a result that is kept of a method that is not async',

@@ -36,13 +36,13 @@ export interface JobMethodDecorator {
     ? void
     : M extends JobMethod
       ? JobMistake<ReturnType<M>, K>
-      : Mistake<'A job is called with no parameter but its SingletonRun'>;
+      : Mistake<'A job is called with no parameter other than its SingletonRun'>;
 }
 
 /** The mistake of a job with the name `K`, or whose result type `R` hides what a call returns; otherwise `void`. */
 type JobMistake<R, K> =
   IsSymbol<K> extends true
-    ? Mistake<'@nestjs/schedule finds no method whose name is a symbol'>
+    ? Mistake<'@nestjs/schedule does not find methods whose name is a symbol'>
     : unknown extends R
       ? void
       : [R] extends [void | PromiseLike<unknown>]

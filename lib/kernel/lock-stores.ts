@@ -4,7 +4,7 @@ import type { ResultStore } from '../features/once/core/result-store.js';
 import type { LockStore } from './store/lock-store.js';
 
 export interface LockStores {
-  /** The lock service closes it at the shutdown. */
+  /** The store. The lock service closes it at shutdown. */
   readonly locks: LockStore;
   readonly jobs: JobStore;
   /** Not set if the store can't store results of `once`. */

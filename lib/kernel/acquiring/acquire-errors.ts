@@ -27,8 +27,8 @@ export function waitedTooLong(
 }
 
 /**
- * For a call for several resources whose earlier waits have left too little time for this one. Blames the holders of
- * those, not a Redis that has just answered. The error has the wait of the whole call.
+ * Throws the error of a call for several resources whose earlier waits left too little time for this one. It blames the
+ * holders of the earlier resources, not a Redis that has just answered, and has the wait of the whole call.
  */
 export function cutShort(
   error: unknown,
@@ -108,7 +108,10 @@ export function nullIfBusy(error: unknown): null {
   throw error;
 }
 
-/** The resource is in use as something else than the caller takes it for. */
+/**
+ * Returns the error of a call that uses the resource differently from its holders: as a lock and not as a semaphore,
+ * for example.
+ */
 export function mismatched(
   resource: string,
   { mode, permits }: Pick<ResolvedLockOptions, 'mode' | 'permits'>,

@@ -42,7 +42,11 @@ export function refusalOf(
   return undefined;
 }
 
-/** @param before the calls of this process before it @param place that of the first of them, in the store */
+/**
+ * @param before the number of calls of this process ahead of it
+ *
+ * @param place that of the first of them, in the store
+ */
 function limitReached(
   { options: { maxWaiters, maxAhead = Infinity } }: PendingCall,
   before: number,
@@ -52,7 +56,11 @@ function limitReached(
   return before + place - 1 > maxAhead ? { maxWaiters, maxAhead } : undefined;
 }
 
-/** The waiter has to wait. Now its call counts, so calls behind it may be too many. @returns those, and why */
+/**
+ * Called when the waiter has to wait. Now its call counts, so there may be too many calls behind it.
+ *
+ * @returns these calls, with the reason
+ */
 export function refusedBehind(
   waiter: StoreWaiter,
   waiting: WaitingCalls,
@@ -79,7 +87,7 @@ export function refusedBehind(
   return refused;
 }
 
-/** The store has refused the call a place in its queue. */
+/** Returns the error of a call to which the store has refused a place in its queue. */
 export function remoteFullError(facts: Facts, { options, isUnplaced }: PendingCall, now: number): LockQueueFullError {
   const { maxWaiters, maxAhead = Infinity } = options;
   return fullError(
@@ -90,7 +98,7 @@ export function remoteFullError(facts: Facts, { options, isUnplaced }: PendingCa
   );
 }
 
-/** Too many wait already, for the holder or for a Redis that cannot be reached. */
+/** Returns the error if too many calls already wait, for the holder or for an unreachable Redis. */
 function localFullError({ facts }: CallsInLine, { options }: PendingCall, limit: Limit, clock: Clock): Error {
   const now = clock.now();
   noteReasons(facts, options, now, false);
@@ -99,7 +107,7 @@ function localFullError({ facts }: CallsInLine, { options }: PendingCall, limit:
 }
 
 type Facts = Pick<QueueFacts, 'resource' | 'log'>;
-/** With `maxAhead` if that is the reason. */
+/** Contains `maxAhead` if that is the reason. */
 type Limit = Pick<ResolvedLockOptions, 'maxWaiters' | 'maxAhead'>;
 
 function fullError(

@@ -37,7 +37,7 @@ export function heldByCaller(
   return deadlock ? { resources, deadlock } : { resources };
 }
 
-/** Has the other processes asked, once, before the wait of a call that holds locks ends. */
+/** Asks the other processes, once, before the wait of a call that holds locks ends. */
 export function watchForDeadlock(resource: string, call: PendingCall, deps: Runtime): void {
   if (call.alarm !== undefined || holdsNothing(call) || !deps.deadlocks || call.options.waitMs === Infinity) return;
   call.alarm = deps.deadlocks.watch({
@@ -69,7 +69,10 @@ function nestedWaitOf(
   };
 }
 
-/** The innermost first: the parts of a call for several resources, and what its caller held before. */
+/**
+ * Returns the held locks, the innermost first: the parts of a call for several resources, and the locks that its caller
+ * held before.
+ */
 export function liveHolds(call: Pick<PendingCall, 'nested' | 'several'>): readonly Hold[] {
   const parts = call.several?.leases.map(({ hold }) => hold).reverse() ?? [];
   return [...parts.filter((hold) => hold.checkHeld()), ...outerHolds(call)];

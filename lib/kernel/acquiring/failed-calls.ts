@@ -8,7 +8,7 @@ import type { Origin } from '../util/call-site.js';
 import { attemptWasCutShort } from './acquire-errors.js';
 import { waitBefore } from './waits.js';
 
-/** `thrown`: what the strategy threw, which may be anything, or the error of an invalid return value. */
+/** `thrown`: the value that the strategy threw, which may be anything, or the error of an invalid return value. */
 const faults = new WeakMap<object, { readonly resource: string; readonly thrown: unknown }>();
 
 /**
@@ -50,7 +50,9 @@ export function completeError(
   Error.captureStackTrace(error, completeError);
 }
 
-/** Completes the error of a call that waits for no lock of its own: its group is by the name alone. */
+/**
+ * Completes the error of a call that waits for a resource without acquiring it. Its group depends on the name alone.
+ */
 export async function completed<T>(call: () => Promise<T>, deps: Pick<Runtime, 'observers'>): Promise<T> {
   try {
     return await call();

@@ -62,9 +62,9 @@ const NO_CALLS = new WaitingCalls();
  * | holds        | a loss; no call waits                              |                          | it has nothing     |
  */
 export class LocalQueue implements WaiterListener, ReportedWait {
-  /** Only while a call waits: a process may hold many resources for which none does. */
+  /** Only set while a call waits: a process may hold many resources that no call waits for. */
   #log: AttemptLog | undefined;
-  /** The calls that wait here; the one that the waiter asks for is not among them. */
+  /** The calls that wait here, without the call that the waiter asks for. */
   #waiting = NO_CALLS;
   #waiter: StoreWaiter | undefined;
   /** Only set while a call with `onWait` may wait. */
@@ -138,7 +138,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     return this.#waiting.size + (this.#waiter ? 1 : 0);
   }
 
-  /** The call of the waiter has to wait, so calls behind it may be too many. */
+  /** Called when the call of the waiter has to wait, so there may be too many calls behind it. */
   #noteWait(): void {
     // A listener may have ended the call.
     if (this.#waiter === undefined) return;
@@ -284,7 +284,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     return isHeldBy(this.#storeLeases, owner);
   }
 
-  /** The connection is new: messages may have been missed, and the store may have lost its data. */
+  /** Called when the connection is new: messages may have been missed, and the store may have lost its data. */
   reconnected(): void {
     this.doubt();
     this.#waiter?.reconnected();
@@ -294,7 +294,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     for (const storeLease of allOf(this.#storeLeases)) storeLease.isInDoubt = true;
   }
 
-  /** The application shuts down: every call that waits fails, if `end` is what ends it. */
+  /** Fails every waiting call that `end` ends, because the application is shutting down. */
   close(end: AbortSignal): void {
     const ended = this.calls.filter((call) => this.#endOf(call) === end);
     // The first one last: its place may pass to another call.
@@ -420,12 +420,12 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, details));
   }
 
-  /** Known of the call that the waiter asks for only: other processes may come between it and the calls behind it. */
+  /** Only known for the call that the waiter asks for: other processes may be between it and the calls behind it. */
   #placeOf(call: PendingCall): number | undefined {
     return this.#waiter?.call === call ? this.#waiter.place : undefined;
   }
 
-  /** The call fails. If the waiter asks for it, the next call takes its place, also in the queue of the store. */
+  /** Fails a call. If the waiter asks for it, the next call takes its place, even in the queue of the store. */
   #dismiss(call: PendingCall, error: Error): void {
     const waiter = this.#waiter;
     if (waiter?.call !== call) {

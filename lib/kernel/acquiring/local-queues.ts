@@ -24,7 +24,7 @@ class Outcome<T> {
   }
 }
 
-/** A call that waits, for a resource. */
+/** A call that waits, and the resource that it waits for. */
 export interface WaitingNow {
   readonly call: PendingCall;
   readonly resource: string;
@@ -58,7 +58,7 @@ export class LocalQueues {
     return waiting;
   }
 
-  /** Every call that waits, without the candidates of leaderships. Looks at every queue. */
+  /** Returns every waiting call, without the candidates of leaderships. Visits every queue. */
   *waits(): Generator<WaitingNow> {
     for (const { resource, calls, placeOfFirst } of this.#queues.values()) {
       if (isExpectedToWait(resource)) continue;
@@ -74,7 +74,7 @@ export class LocalQueues {
     return new Map([...this.#queues].map(([resource, { size }]) => [resource, size]));
   }
 
-  /** @param several what else the call wants, and may have been granted */
+  /** @param several the other resources that the call wants, and may already have */
   acquire<T>(
     resource: string,
     options: ResolvedLockOptions,
@@ -149,7 +149,7 @@ export class LocalQueues {
     if (queue?.hasGranted(hold)) queue.downgraded();
   }
 
-  /** The first call of this process that waits for the resource, and how many do. */
+  /** Returns the first call of this process that waits for the resource, and the number of such calls. */
   waitingFor(resource: string): { readonly first: PendingCall; readonly calls: number } | undefined {
     const queue = this.#queues.get(resource);
     const first = queue?.firstWaiting;

@@ -11,7 +11,7 @@ export function marked(owner: LockOwner, { cancels, yields }: NewestFirst): Lock
   return { ...owner, id: owner.id + (yields ? YIELDS : '') + (cancels ? SUPERSEDES : '') };
 }
 
-/** Longer than the commands of older calls that could still cancel newer ones can take. */
+/** Longer than any command of an older call can take that could still cancel a newer call. */
 const MAX_COMPARED_MS = 60_000;
 
 /** Returns the age of a call that cancels older ones. The time that its command takes to the store is unknown. */
@@ -20,7 +20,7 @@ export function ageOf({ startedAt, options }: PendingCall, sentAt: number): Call
   return { ageMs, ttlMs: Math.max(1, Math.min(Math.ceil(options.waitMs), MAX_COMPARED_MS) - ageMs) };
 }
 
-/** Why a call cannot end older ones, or be ended by a newer one, if it cannot. */
+/** Returns the reason why a call cannot end older calls, or be ended by a newer one; `undefined` if it can. */
 export function refusalOfNewest(
   { options, several }: PendingCall,
   { noSuperseding }: LockStore,

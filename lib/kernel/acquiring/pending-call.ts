@@ -56,7 +56,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   declare nested?: NestedCall;
   /** With `maxAhead`: `true` until its place is known, or that of the call behind which it joined. */
   declare isUnplaced?: boolean;
-  /** Looks for a deadlock before the wait ends. Only set for a waiting call inside of such work. */
+  /** Looks for a deadlock before the wait ends. Only set for a waiting call inside of work under a lease. */
   declare alarm?: DeadlockAlarm;
   /** The calls that wait for each other, this one first. Only set once that is found. */
   declare deadlock?: readonly DeadlockedCall[];
@@ -74,7 +74,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     private readonly waitsWith: WaitingTogether,
   ) {}
 
-  /** Sooner while the store is unreachable. */
+  /** The time at which the wait ends; sooner while the store is unreachable. */
   get giveUpAt(): number {
     return givesUpAt(this.startedAt, this.options, this.waitsWith.log.unreachableSince);
   }
@@ -135,7 +135,7 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
     return Math.min(longWaitAt > now ? longWaitAt : Infinity, endsAt);
   }
 
-  /** Returns what observers are to be told now: that it waits, or later that it has waited for long. Each once. */
+  /** Returns the event that is due for observers: `waiting`, or later `waitingLong`. Returns each of them once. */
   reportDue(now: number): 'waiting' | 'waitingLong' | undefined {
     if (this.#told === 'nothing') {
       this.#told = 'wait';

@@ -20,11 +20,14 @@ interface LastReport {
   /** The context of the caller. */
   readonly context: AsyncContext;
   readonly text: string;
-  /** The next report is due, if it says something else. */
+  /** The time at which the next report is due, if the place has changed. */
   readonly dueAt: number;
 }
 
-/** Reports to the calls of a local queue that have `onWait`. Nothing is asked for it: Redis has said it before. */
+/**
+ * Reports places to the calls of a local queue that have `onWait`. It sends no command, because earlier replies of
+ * Redis have the places.
+ */
 export class PlaceReports implements Alarm {
   dueAt = 0;
   heapIndex = -1;
@@ -35,7 +38,7 @@ export class PlaceReports implements Alarm {
     private readonly deps: { readonly clock: Clock; readonly alarms: Alarms; readonly observers: LockObservers },
   ) {}
 
-  /** `true` if such a call may wait. */
+  /** `true` if a call with `onWait` may wait. */
   get isNeeded(): boolean {
     return this.#reports.size > 0;
   }

@@ -13,7 +13,7 @@ import { pause } from '../util/promises.js';
 import { checkPause } from '../api/retry.js';
 import { StoreLease, validUntil } from '../holding/store-lease.js';
 
-/** Acquires for a call that does not queue: asks once, or again and again by the retry strategy of the caller. */
+/** Acquires for a call that does not queue: asks once, or repeatedly by the retry strategy of the caller. */
 export class Poller implements WaitingTogether, ReportedWait {
   readonly log = new AttemptLog();
   readonly #owner: LockOwner;

@@ -211,7 +211,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.queue.checkReachable();
   }
 
-  /** An attempt timed out, the next one is due, or the call timed out. */
+  /** Called when an attempt timed out, the next one is due, or the call timed out. */
   override ring(): void {
     const now = this.deps.clock.now();
     const { call } = this;
@@ -340,7 +340,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     this.queue.waitsForStore();
   }
 
-  /** The time of its call ends while it asks. It may serve another call. */
+  /** Called when its call times out while it asks. It may then serve another call. */
   #cutShort(now: number): void {
     this.log.cutShort(now, this.attemptTimeoutMs);
     super.askAfterFailure();
@@ -362,7 +362,7 @@ class FreeTime {
     this.#notice = { freeAt, sentAt };
   }
 
-  /** Known if a message had it and the store has answered the command it belongs to. */
+  /** The announced time, once the store has answered the command that the message belongs to; otherwise `Infinity`. */
   get at(): number {
     return this.#notice && this.#notice.sentAt <= this.#answeredSentAt ? this.#notice.freeAt : Infinity;
   }

@@ -56,7 +56,7 @@ function ownHolder(
   return { holders: [{ ...lease, ...readLabel(labelOf(holders)) }], holderCount: 1 };
 }
 
-/** What calls wait for together. */
+/** The reasons for which several calls wait together. */
 export interface ReportedWait {
   readonly resource: string;
   readonly log: AttemptLog;
@@ -65,8 +65,8 @@ export interface ReportedWait {
 }
 
 /**
- * Tells the observers once that a call waits, and once that it has waited for long. If Redis is unreachable, a call waits
- * for that, and other events report it.
+ * Notifies observers once that a call waits, and once that it has waited for long. If a call waits because Redis is
+ * unreachable, other events report that.
  */
 export function reportWait(
   observers: LockObservers,
@@ -91,8 +91,8 @@ export function followWaits(wait: ReportedWait, calls: Iterable<PendingCall>): v
 }
 
 /**
- * A hold ends, for which the calls have waited. Leases are passed on in memory without a look at the calls behind the
- * next one, so a slow holder would be missed by them.
+ * Called when a hold ends that the calls have waited for. Leases are passed on in memory without visiting the calls
+ * behind the next one, so these calls would miss a slow holder.
  */
 export function reportSlowHolder(
   { store, clock }: Pick<Runtime, 'store' | 'clock'>,

@@ -15,7 +15,7 @@ function details(attempts: number, ...others: readonly (string | false)[]): stri
   return known.length > 0 ? ` (${known.join(', ')})` : '';
 }
 
-/** What a call knows of a resource that it did not get. */
+/** The facts that a call knows about a resource that it did not get. */
 export interface BusyFacts {
   /** The number of commands that it sent. */
   readonly attempts: number;
@@ -78,7 +78,7 @@ export interface DeadlockedCall {
   readonly callSite?: string;
 }
 
-/** The cause of a wait that ended in a deadlock. Nothing was ended but the wait. */
+/** The cause of a wait that ended in a deadlock. Only the wait was ended, no lease. */
 class Deadlock extends Error {
   override readonly name = 'Deadlock';
 
@@ -117,7 +117,7 @@ function adviceAfterWait(resource: string, meanwhile: WaitFacts['heldByCaller'])
   );
 }
 
-/** What a call knows when its wait has ended. */
+/** The facts that a call knows when its wait has ended. */
 export interface WaitFacts extends BusyFacts {
   readonly waitedMs: number;
   readonly place?: number | undefined;
@@ -197,7 +197,7 @@ export class LockTimeoutError extends LockBusyError {
   }
 }
 
-/** What a call knows that a limit has refused, with `maxAhead` if it was that one, and the queue. */
+/** The facts that a call knows when a limit has refused it: `maxAhead` if that was the limit, and the queue. */
 interface LimitFacts extends BusyFacts {
   readonly maxWaiters: number;
   readonly maxAhead?: number | undefined;

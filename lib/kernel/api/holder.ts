@@ -55,7 +55,7 @@ export function renewedMsAgo({ leaseMs, ttlMs }: Pick<Holder, 'leaseMs' | 'ttlMs
   return Math.max(0, leaseMs - ttlMs);
 }
 
-/** Returns an older snapshot as it should be now. */
+/** Returns an older snapshot, updated to the current time. */
 export function aged(seen: Holders, ageMs: number): Holders {
   if (ageMs <= 0 || seen.holders.length === 0) return seen;
   const holders = seen.holders.map((holder) => ({
@@ -132,7 +132,7 @@ export const LABEL_BYTES = 256;
 /** The text in place of a label after the process has handed the lease on in memory without naming the next holder. */
 export const HANDED_ON = '{}';
 
-/** The group of everything that has no group of its own. It is a value for metrics; no sentence names it. */
+/** The group of everything without a separate group. It is a value for metrics, and never appears in a sentence. */
 export const OTHER_GROUP = '_other';
 
 /** Returns the group if it names something. */
@@ -150,7 +150,7 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/;
 /** A label as Redis has it, and whether the process has handed the lease on since. */
 export interface StoredLabel {
   readonly label?: LockLabel;
-  /** In its process, another call holds the lock than the one that Redis granted it to, and Redis cannot name it. */
+  /** Set if the process has passed the lock on to another call, which Redis cannot name. */
   readonly isHandedOn?: true;
 }
 

@@ -37,11 +37,11 @@ export const LEAKED =
 
 /** Facts about a lease that was not renewed in time. Times in milliseconds. */
 interface NotRenewedFacts {
-  /** The longest standstill of this process since the last renewal that was confirmed. */
+  /** The longest time for which the event loop was blocked since the last confirmed renewal. */
   readonly blockedMs?: number;
   /** The time for which Redis has not confirmed a renewal that was sent. */
   readonly unansweredMs?: number | undefined;
-  /** Why the last renewal failed. */
+  /** The reason why the last renewal failed. */
   readonly failure?: string | undefined;
 }
 

@@ -398,7 +398,7 @@ export function notNewestFirst({ cancels }: Pick<NewestFirst, 'cancels'>, why: s
 export const SEVERAL_HOLDERS = 'each of several resources may have another holder. Lock one resource in such a call';
 
 /**
- * @param names how many resources the call wants, as far as that is known
+ * @param names the number of resources that the call wants, if known
  * @throws InvalidLockOptionsError if a call with these options cannot end older ones, or be ended by a newer one
  */
 export function checkNewestFirst(

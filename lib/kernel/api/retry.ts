@@ -127,7 +127,7 @@ export function exponentialBackoff(
   };
 }
 
-/** Checks what a user's own strategy answered. */
+/** Checks the return value of a user's own strategy. */
 export function checkPause(pauseMs: unknown): number | null {
   if (pauseMs === null) return null;
   if (typeof pauseMs === 'number' && pauseMs >= 0 && pauseMs <= MAX_PAUSE_MS) return pauseMs;

@@ -23,7 +23,7 @@ const ADVICE = {
 
 type UnfinishedWork = keyof typeof ADVICE;
 
-/** Returns what the result is if it has work in it that has not run yet; otherwise `undefined`. */
+/** Returns the kind of a result that contains work which has not run yet; otherwise `undefined`. */
 export function unfinishedWork(result: unknown): UnfinishedWork | undefined {
   if (result === null || typeof result !== 'object') return undefined;
   if (isObservable(result)) return 'an Observable';
@@ -37,7 +37,7 @@ export function unfinishedWork(result: unknown): UnfinishedWork | undefined {
 }
 
 /**
- * Ends the unfinished work, which runs no more. Returns the error that refuses it.
+ * Ends the unfinished work, so that it does not run. Returns the error for the caller.
  *
  * @param under the lock, for the message
  */

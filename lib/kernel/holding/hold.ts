@@ -172,7 +172,11 @@ export class Hold implements LocalHolder {
     return this.stopped?.error ?? this.#lossError;
   }
 
-  /** Asks the work to stop. It is held, and renewed, until the work has ended. @returns `true` only once */
+  /**
+   * Asks the work to stop. The lock is held, and renewed, until the work has ended.
+   *
+   * @returns `true` only the first time
+   */
   askToStop(error: LockAbortedError): boolean {
     if (this.stopped !== undefined || !this.checkHeld()) return false;
     this.stopped = { at: this.clock.now(), error };
@@ -199,14 +203,17 @@ export class Hold implements LocalHolder {
     if (!this.#controller) this.context = undefined;
   }
 
-  /** From now on it ends with its present lease, even if other holders of this process renew that. */
+  /** From now on, the hold ends with its current lease, even if other holders of this process renew that lease. */
   renewNoMore(): void {
     this.renewable = false;
     this.#isRenewedNoMore = true;
     this.#endsAt = this.deadline;
   }
 
-  /** It was renewed while its call waited for others. From now on it lasts as the call has asked for. */
+  /**
+   * Called when its call has all its resources. The lease was renewed until now; from now on, it lasts as long as the
+   * call requested.
+   */
   begin({ watchdog, maxHoldMs }: Pick<ResolvedLockOptions, 'watchdog' | 'maxHoldMs'>): void {
     this.renewable = watchdog;
     this.#endsAt = endOf(this.clock.now(), maxHoldMs);

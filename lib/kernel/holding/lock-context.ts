@@ -22,7 +22,9 @@ interface ContextEntry {
 
 const storage = sharedByCopies('async-context:1', () => new AsyncLocalStorage<ContextEntry>());
 
-/** Which leases the running async context holds. A released lease does not count, even if a context still has it. */
+/**
+ * Knows which leases the running async context holds. A released lease does not count, even if a context still has it.
+ */
 export class LockContext {
   /** Runs the work so that everything it calls or awaits sees the lease. */
   run<T>(lease: ContextEntry['lease'], work: () => T): T {
@@ -86,7 +88,10 @@ export class LockContext {
     return [...new Set([...this.#entries()].flatMap(({ lease }) => lease.resources))];
   }
 
-  /** From the inside out. Drops released leases: work that is never awaited would otherwise keep an endless chain. */
+  /**
+   * Returns the leases from the inside out. Drops released leases: otherwise, work that is never awaited would keep an
+   * endless chain.
+   */
   *#entries(): Generator<ContextEntry> {
     for (let entry = unreleased(storage.getStore()); entry; entry = entry.outer = unreleased(entry.outer)) {
       if (entry.space === this) yield entry;

@@ -232,12 +232,12 @@ export class StoreLease {
     );
   }
 
-  /** A caller that has entered it asks for a longer minimum. */
+  /** Called when a caller that has entered it asks for a longer minimum. */
   raiseMinHold(minHoldMs: number): void {
     if (minHoldMs > this.minHoldMs) this.raisedMinHoldMs = minHoldMs;
   }
 
-  /** For how long the resource stays taken if it is released now; `undefined` if the release frees it. */
+  /** Returns the time for which the resource stays taken if it is released now; `undefined` if the release frees it. */
   retention(): Retention | undefined {
     const { minHoldMs } = this;
     if (minHoldMs === 0) return undefined;
@@ -304,7 +304,7 @@ export class StoreLease {
     for (const holder of this.holders) holder.lose('takenOver');
   }
 
-  /** It was executed. A confirmation after the deadline changes nothing: the lock is lost. */
+  /** Called when it was executed. A confirmation after the deadline changes nothing: the lock is lost. */
   #confirm(renewal: Renewal): void {
     const unanswered = this.#unanswered;
     const index = unanswered?.indexOf(renewal) ?? -1;
@@ -319,12 +319,12 @@ export class StoreLease {
     this.#confirmedUntil = renewal.isOvertaken ? Math.min(this.#confirmedUntil, until) : until;
   }
 
-  /** It was not executed and never will be. */
+  /** Called when it was not executed, and never will be. */
   #dismiss(renewal: Renewal): void {
     this.#setUnanswered((this.#unanswered ?? []).filter((other) => other !== renewal));
   }
 
-  /** It has no answer. It may still be executed, late, and then make a lease shorter that was renewed since. */
+  /** Called when it has no answer. It may still be executed late, and then shorten a lease that was renewed since. */
   #forget(renewal: Renewal): void {
     if (renewal.mayCut) this.trustedMs = Math.min(this.trustedMs ?? Infinity, renewal.leaseMs);
     renewal.mayCut = false;

@@ -141,8 +141,9 @@ export function sendDepth(hold: Hold, { store, alarms }: KernelParts, timeoutMs:
 }
 
 /**
- * The same, but nothing waits for it: the depth is only shown. One command at a time, so that a loop that enters and
- * leaves sends no more than the store answers. If the store does not answer, the watchdog handles that.
+ * Does the same, but nothing waits for it, because the depth is only shown to operators. It sends one command at a
+ * time, so that a loop that enters and leaves sends no more than the store answers. If the store does not answer, the
+ * watchdog handles that.
  */
 export function tellDepth(hold: Hold, deps: KernelParts): void {
   const isTold = hold.mode === 'read' || hold.depth === hold.storeLease.toldDepth;

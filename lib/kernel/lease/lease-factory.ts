@@ -65,7 +65,7 @@ export class LeaseFactory {
     return this.#acquireOne(resource, given, origin, undefined, several);
   }
 
-  /** By itself: a function that makes no closure costs less. */
+  /** A separate function, because one that creates no closure costs less. */
   #followed(
     resource: string,
     given: ResolvedLockOptions,

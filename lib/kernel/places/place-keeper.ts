@@ -60,7 +60,7 @@ export class PlaceKeeper {
     return kept !== undefined && (kept.isScheduled || kept.batch !== undefined);
   }
 
-  /** Its place is kept no more, until the waiter has asked. */
+  /** Stops keeping its place until the waiter has asked. */
   pause({ kept }: QueuedWaiter): void {
     if (kept === undefined) return;
     kept.batch = undefined;
@@ -83,7 +83,7 @@ export class PlaceKeeper {
     if (--this.#size === 0) this.deps.store.hearing?.setNeeded(false);
   }
 
-  /** The waiter serves another call, which may need the holders sooner. */
+  /** Called when the waiter serves another call, which may need the holders sooner. */
   hasten(waiter: QueuedWaiter, now: number): void {
     if (waiter.kept) this.#hasten(waiter.kept, waiter.newsDueAt(now), now);
   }
@@ -97,7 +97,7 @@ export class PlaceKeeper {
     }
   }
 
-  /** Messages arrive again. Some may have been missed, so every place is kept now. */
+  /** Called when messages arrive again. Some may have been missed, so every place is kept now. */
   reconnected(): void {
     this.losses++;
     const now = this.deps.clock.now();
@@ -213,7 +213,7 @@ export class PlaceKeeper {
     this.#sendMore(batch);
   }
 
-  /** It takes long: too long for calls that have timed out. The others keep waiting for its answer. */
+  /** Called when a command takes long. Calls that have timed out give up; the others keep waiting for its answer. */
   #onAlarm(batch: Batch): void {
     const now = this.deps.clock.now();
     this.#countNoMore(batch);

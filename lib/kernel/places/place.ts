@@ -25,7 +25,7 @@ export interface QueuedWaiter {
   /** Returns the time at which fresh holders are needed for a report to the user. */
   newsDueAt(now: number): number;
   onKept(reply: QueuedPlace, sentAt: number, now: number): void;
-  /** The store has not kept its place. That is tried again. */
+  /** Called when the store has not kept its place. The command is retried. */
   notKept(): void;
   ask(): void;
 }
@@ -33,7 +33,7 @@ export interface QueuedWaiter {
 export class Place implements Due {
   dueAt = 0;
   heapIndex = -1;
-  /** For how long it rests until it is due. That may be far less than its period. */
+  /** The time until it is due, which may be far less than its period. */
   pauseMs = 0;
   /** The command that keeps it, until that is answered or times out. */
   batch: Batch | undefined;

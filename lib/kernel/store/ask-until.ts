@@ -5,11 +5,11 @@ import { type Answer, withTimeout } from './ask.js';
 
 /** A command that may safely be executed twice, and when to stop sending it. */
 interface RepeatedCommand<T> {
-  /** @returns nothing if the command is no longer needed: the last answer is then final */
+  /** @returns `undefined` if the command is no longer needed: the last answer is then final */
   send(): Promise<T> | undefined;
   /** In milliseconds. */
   readonly timeoutMs: number;
-  /** After an attempt without an answer, no other starts at this time or later, on the monotonic clock. */
+  /** The time, on the monotonic clock, from which no attempt starts after one without an answer. */
   readonly giveUpAt: number;
   /** @returns the pause after this many failures in a row, in milliseconds */
   pauseMs(failures: number): number;
@@ -64,15 +64,15 @@ const PAUSE_MS = { first: 200, longest: 2_000 };
  */
 export class RefusedCommands {
   readonly #waiting = new Set<() => void>();
-  /** Those whose pause has ended, in order. */
+  /** The commands whose pause has ended, in order. */
   #due: (() => void)[] = [];
   #inFlight = 0;
-  /** `true` once a refusal is final: the process shuts down, and waits for no mend. */
+  /** `true` once a refusal is final, because the process is shutting down. */
   isClosed = false;
 
   constructor(private readonly clock: Clock) {}
 
-  /** @param refusals how often the command was refused in a row */
+  /** @param refusals the number of times in a row that the command was refused */
   pauseMs(refusals: number): number {
     return backoff(PAUSE_MS, refusals);
   }
@@ -102,7 +102,7 @@ export class RefusedCommands {
     else if (this.#inFlight === 0) this.#due.shift()?.();
   }
 
-  /** Sends all of them now: the store accepts commands again, or the connection is new. */
+  /** Sends all of them now, because the store accepts commands again, or the connection is new. */
   hasten(): void {
     this.#due = [];
     for (const send of this.#waiting) send();

@@ -109,7 +109,7 @@ function timedOut(timeoutMs: number): { outcome: 'timeout'; error: LockStoreErro
 }
 
 /**
- * Asks a store again and again until it is stopped: after a pause, whether the last attempt was answered, failed or
+ * Asks a store repeatedly until it is stopped, with a pause after each attempt, whether that was answered, failed or
  * timed out. The reply to an attempt may come while a later one is under way.
  *
  * The subclass defines the command, handles the reply, and sets the alarm.
@@ -127,9 +127,9 @@ export abstract class Asker<Reply> implements Alarm {
 
   protected abstract send(sentAt: number): Promise<Reply>;
   protected abstract onReply(attempt: number, reply: Reply, sentAt: number): void;
-  /** The store refused an attempt, and would refuse the next one. */
+  /** Called when the store refused an attempt, and would refuse the next one. */
   protected abstract refused(): void;
-  /** @param nextAt when the attempt counts as timed out, or the next one is due */
+  /** @param nextAt the time at which the attempt counts as timed out, or the next one is due */
   protected abstract setAlarm(nextAt: number): void;
 
   /** `true` while an attempt is under way that has not timed out. */
@@ -224,7 +224,7 @@ export class AttemptLog {
   /** `true` if an attempt without an answer may have been executed, or may still be. */
   isAmbiguous = false;
   #isConcluded = false;
-  /** Since when the store is known to be away: no command can be sent there. An answer ends that. */
+  /** The time since which the store is known to be unreachable, so that no command can be sent. An answer resets it. */
   unreachableSince: number | undefined;
   /** The send time of the first command after the last answer. */
   #silentSince: number | undefined;
@@ -234,7 +234,7 @@ export class AttemptLog {
     this.asked(now);
   }
 
-  /** A command was sent that is no attempt to acquire. */
+  /** Records that a command was sent that is not an attempt to acquire. */
   asked(now: number): void {
     this.#silentSince ??= now;
   }
@@ -243,7 +243,7 @@ export class AttemptLog {
     return this.#answer.ttlMs;
   }
 
-  /** Another holder has it, or it is not this waiter's turn. */
+  /** Records that another holder has the resource, or that it is not this waiter's turn. */
   busy(answer = UNHELD, seenAt = 0): void {
     this.#conclude('busy', undefined);
     this.#silentSince = undefined;
@@ -253,12 +253,12 @@ export class AttemptLog {
     this.#seenAt = seenAt;
   }
 
-  /** What is known of the resource, for an error. */
+  /** Returns the known facts about the resource, for an error. */
   facts(now?: number): BusyFacts {
     return { attempts: this.attempts, retryAfterMs: this.holderTtlMs, seen: this.holders(now) };
   }
 
-  /** The holders that the last answer named, as they should be by now. */
+  /** Returns the holders that the last answer named, updated to the current time. */
   holders(now = this.#seenAt): Holders {
     return aged(this.#answer.seen ?? NO_HOLDERS, now - this.#seenAt);
   }
@@ -283,7 +283,7 @@ export class AttemptLog {
     else this.unanswered(error);
   }
 
-  /** The wait ended before the attempt's time limit. The last answer explains more. */
+  /** Records that the wait ended before the attempt's time limit. The last answer explains more. */
   cutShort(now: number, attemptTimeoutMs: number): void {
     this.failures++;
     this.isAmbiguous = true;

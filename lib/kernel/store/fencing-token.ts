@@ -10,7 +10,7 @@ const TICKS_BEGIN_MS = Date.UTC(2020, 0, 1);
 /** A tick is 20 µs, so that it stays behind the clock up to 50,000 grants a second. */
 const TICKS_PER_MS = 50;
 
-/** When the tick of this token was minted: its time since 1970, by the clock of the store. */
+/** Returns the time at which the tick of this token was minted, in epoch milliseconds, by the clock of the store. */
 export function mintedAt(fencingToken: number): number {
   return fencingTickOf(fencingToken) / TICKS_PER_MS + TICKS_BEGIN_MS;
 }

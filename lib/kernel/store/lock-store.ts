@@ -79,7 +79,7 @@ export interface KeptPlace {
 /** The state of a place. An error concerns this place alone. */
 export type KeepReply =
   | ({ readonly status: 'kept' } & QueuedPlace)
-  /** The place is not there any more, or nothing holds the resource: the waiter has to ask. */
+  /** The place no longer exists, or nothing holds the resource: the waiter has to ask. */
   | { readonly status: 'ask' }
   | LockStoreError;
 
@@ -111,7 +111,10 @@ export interface Queueing {
 export interface CallAge {
   /** The age of the call in whole milliseconds, by the clock of its process. */
   readonly ageMs: number;
-  /** For how long the store compares later ones with it. By then, older ones with its `waitMs` have given up. */
+  /**
+   * The time for which the store compares later calls with it. By then, older calls with the same `waitMs` have given
+   * up.
+   */
   readonly ttlMs: number;
 }
 
@@ -152,13 +155,13 @@ export interface LockStore extends WatchStore {
    * @default ''
    */
   readonly location?: string;
-  /** Why this kind of store has no semaphores, and what to do instead. Not set if it has them. */
+  /** The reason why this kind of store has no semaphores, and the alternative. Not set if it has them. */
   readonly noSemaphores?: string;
   /** The reason why this kind of store notifies no holder of a newer call, and the alternative. Not set if it does. */
   readonly noSuperseding?: string;
   /** Asks all instances. A store without it has no `locks.fleet()`. */
   readonly rollCalls?: RollCalls;
-  /** Why this kind of store has none, and what to do instead. Not set if it has them. */
+  /** The reason why this kind of store has no roll calls, and the alternative. Not set if it has them. */
   readonly noRollCalls?: string;
   /**
    * Takes the resource if it is free and the queue is empty, and mints its fencing token in the same step. Otherwise,
@@ -244,7 +247,7 @@ export interface LockStore extends WatchStore {
    * The counter that numbers the leases of a resource. The tokens of all resources with one counter grow in one order.
    */
   fenceOf(resource: string): string;
-  /** Why the store cannot be asked about a resource now, if it knows that without a command. */
+  /** Returns the reason why the store cannot be asked about a resource now, if it knows that without a command. */
   trouble(resource: string): LockStoreError | undefined;
   inspect(resource: string): Promise<LockState>;
   /**

@@ -47,14 +47,17 @@ export interface StoreListener {
    * its heartbeats, and a newer call waits.
    */
   retained?(notice: PushedNotice): void;
-  /** A roll call: this instance is asked what it holds and waits for. */
+  /** Called for a roll call: this instance is asked for the locks that it holds and waits for. */
   called?(call: RollCall): void;
-  /** Redis refuses this instance the messages of roll calls, or allows it them. */
+  /** Called when Redis denies this instance the messages of roll calls, or allows them again. */
   unasked?(isUnasked: boolean): void;
-  /** An operator asks for something. The message is only a reason to look: any program that may publish can send it. */
+  /**
+   * Called when an operator requests something. The message is only a reason to check: any program that may publish can
+   * send it.
+   */
   asked?(request: OperatorRequest): void;
   freed?(message: FreedMessage): void;
-  /** From now on messages may be lost, until {@link reconnected}. */
+  /** Called when messages may be lost from now on, until {@link reconnected}. */
   deliveryUncertain?(): void;
   /** Messages may have been missed. */
   reconnected(): void;
@@ -62,7 +65,7 @@ export interface StoreListener {
 
 /** A pending request of an operator: to run a job now, or to report that a lease was ended. */
 export interface OperatorRequest {
-  /** The lock of the job, or what the lease was of. */
+  /** The lock of the job, or the resource of the lease. */
   readonly resource: string;
   /** An unguessable name, of 22 letters, digits, `-` and `_`. */
   readonly id: string;
@@ -135,7 +138,7 @@ export interface MessageHealth {
    * noticed. 0 while messages are not known to arrive.
    */
   readonly trustedForMs: number;
-  /** When the oldest probe was sent that the store has not answered, on the monotonic clock. */
+  /** The time at which the oldest unanswered probe was sent, on the monotonic clock. */
   readonly silentSince: number | undefined;
   /** Sets whether any waiter relies on messages. Only then does the store prove that they arrive. */
   setNeeded(isNeeded: boolean): void;

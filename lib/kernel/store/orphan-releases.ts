@@ -112,7 +112,7 @@ export class OrphanReleases {
     );
   }
 
-  /** Redis may accept a command that it has refused. */
+  /** Called when Redis may accept commands that it has refused. */
   reconnected(): void {
     this.refused.hasten();
   }
@@ -166,7 +166,7 @@ export class OrphanReleases {
 /** The rest of the lock's life, and the time limit of one command. */
 type Limits = Pick<ResolvedLockOptions, 'leaseMs' | 'attemptTimeoutMs'>;
 
-/** An owner that has given up, though the store may still grant what it asked for. */
+/** An owner that has given up, although the store may still grant its request. */
 interface Departed {
   readonly owner: LockOwner;
   readonly limits: Limits;

@@ -17,8 +17,8 @@ export interface Clock {
   /** Milliseconds since the Unix epoch, by this machine's wall clock. Never used to decide who holds a lock. */
   wallNow(): number;
   /**
-   * Calls back once, `delayMs` from now, outside the async context of any caller. `background` timers do not keep the
-   * process alive.
+   * Calls the callback once, `delayMs` from now, outside the async context of any caller. `background` timers do not
+   * keep the process alive.
    */
   setTimer(callback: () => void, delayMs: number, options?: { background?: boolean }): Timer;
 }

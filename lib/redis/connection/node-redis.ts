@@ -5,7 +5,7 @@ import type { CredentialsProvider, PushingProvider, RedisCredentials } from './c
 import { SAY_WHERE as SAY_WHERE_IN_IOREDIS } from './stated-server.js';
 
 /**
- * The address of a server in the options of node-redis. Its other socket options apply only to node-redis's own
+ * The address of a server in the options of node-redis. Other socket options of node-redis apply only to its own
  * connections.
  */
 export interface NodeRedisSocket {

@@ -56,7 +56,7 @@ export interface Actor {
   points: number;
   state: 'running' | 'returned' | 'threw' | 'killed';
   value?: unknown;
-  /** The steps that were done when it ended. */
+  /** The number of steps that were done when it ended. */
   endedAfter?: number;
 }
 

@@ -78,8 +78,8 @@ export interface SingletonRunOptions {
         readonly at: number;
         /**
          * The largest allowed difference between an instance's clock and Redis's. A tick that is due further ahead is
-         * rejected, and so is a tick that was due longer ago than this plus `jitterMs` and `waitMs` (at most an hour of
-         * it counts).
+         * rejected, and so is a tick that was due longer ago than this plus `jitterMs` and `waitMs` (which counts for
+         * at most an hour).
          *
          * @allowed 1 s to 24 h
          */

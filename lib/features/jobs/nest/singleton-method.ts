@@ -18,8 +18,8 @@ import { type Job, type RunTrigger, type JobMethod, runJob, takeTrigger } from '
 
 /**
  * Decorates the method of a job, which must be async or return nothing. TypeScript rejects a method that requires a
- * parameter other than the run, and one whose result type excludes `undefined`, because that is the result of a call if
- * another instance runs the job.
+ * parameter other than the run, and one whose result type excludes `undefined`, which a call returns if another
+ * instance runs the job.
  */
 export interface JobMethodDecorator {
   <M extends JobMethod, K extends string | symbol>(

@@ -128,8 +128,8 @@ export interface SingletonTickOptions extends SingletonJobOptions {
   maxReruns?: number;
   /**
    * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, a tick that is due
-   * further ahead is rejected, and a tick that was due longer ago than this plus `waitMs` (at most an hour of it
-   * counts) is skipped as late.
+   * further ahead is rejected, and a tick that was due longer ago than this plus `waitMs` (which counts for at most an
+   * hour) is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000

@@ -190,7 +190,7 @@ describe('the console of a fleet on Redis', () => {
     await go('job?name=report');
     expect((await rowsOf(page, 'Runs'))[0]!.filter((_, at) => at === 1 || at === 4)).toEqual([
       'ok',
-      'asked for by cia',
+      'requested by cia',
     ]);
     expect(complaints).toEqual([]);
   });

@@ -10,7 +10,7 @@ describe('the views of the console', () => {
     await page.getByRole('heading', { level: 1, name: worst }).waitFor();
     const main = await page.locator('main').innerText();
     expect(main).toContain('Redis is up 1.0 ms');
-    expect(main).toMatch(/11 of 12 instances answered\. Looked at \d/);
+    expect(main).toMatch(/11 of 12 instances answered\. Checked at \d/);
     const findings = page.getByRole('list', { name: 'Findings' }).getByRole('listitem');
     // The first is open.
     expect(await findings.first().innerText()).toMatch(
@@ -188,7 +188,7 @@ describe('the views of the console', () => {
     await page.getByRole('link', { name: 'invoice-reminders' }).click();
     const runs = await rowsOf(page, 'Runs');
     expect(runs[3]![1]).toBe('error no answer from the mail gateway in 30 s · PrinterTimeoutError · ETIMEDOUT');
-    expect(runs[2]![4]).toBe('asked for by ann@garden.example');
+    expect(runs[2]![4]).toBe('requested by ann@garden.example');
   });
 
   it('lists leaders, and their elections', async () => {

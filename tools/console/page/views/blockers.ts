@@ -29,7 +29,7 @@ export function blockers({ cells, cellCount, now, isCounting, deadlocks, fleet }
       'Who waited for whom in the last ten minutes',
       cells,
       isCounting ? 'No wait has ended in the last ten minutes.' : COUNTING,
-      columns('Waited in all', cells),
+      columns('Total wait', cells),
     ),
     cellCount > cells.length && h('p.more', `${plural(cellCount - cells.length, 'pair')} more, shorter.`),
     missing(fleet),

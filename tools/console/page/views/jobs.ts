@@ -77,7 +77,7 @@ export function job({ job: row, instances, runs }: ConsoleBodies['job']): Child 
       [
         'Why',
         ({ manual, by, catchUp, attempt = 1 }) => [
-          manual ? ['asked for', by && [' by ', name(by)]] : catchUp ? 'for missed ticks' : 'its time',
+          manual ? ['requested', by && [' by ', name(by)]] : catchUp ? 'for missed ticks' : 'scheduled',
           attempt > 1 && `, attempt ${attempt}`,
         ],
       ],

@@ -45,7 +45,7 @@ export function overview(body: Now): Child {
         ),
         ' answered.',
       ],
-      ` Looked at ${clock(answeredAt())}.`,
+      ` Checked at ${clock(answeredAt())}.`,
     ),
     findings.length > 0 &&
       h(

@@ -123,8 +123,8 @@ export function declareLockService(
         ? `${where} was called without its object: call it as a method, or bind it. `
         : `${where} was called on an object that has no lock service. `) +
         `Nest injects the lock service after the constructor has run. Let Nest create the object, as a provider or ` +
-        `controller of a module not with new or in a useFactory, and call the method later. In a test, use ` +
-        `Test.createTestingModule with RedisLockModule.forRoot({ connection: 'memory:' }). To test an object made by ` +
+        `controller of a module, not with new or in a useFactory, and call the method later. In a test, use ` +
+        `Test.createTestingModule with RedisLockModule.forRoot({ connection: 'memory:' }). To test an object created with ` +
         `new, call bindLocks(object, passThroughLocks()) of nestjs-redis-lock/testing.`,
       '',
     );

@@ -49,7 +49,7 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
     throw new CliError(
       'refused',
       `${where} accepted the request to run the job ${quote(name)}, but has not started it, and is no longer connected: ` +
-        `most likely its process is dead, and no other instance runs it for this request. See if it has run, and ask ` +
+        `most likely its process is dead, and no other instance runs it for this request. Check whether it has run, and ask ` +
         `again: ${commandLine('job', name, '--history')}`,
     );
   }

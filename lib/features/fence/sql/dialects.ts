@@ -149,7 +149,7 @@ export function dialectNamed(name: unknown, library: string): FenceDialect {
   if (/mysql|maria/i.test(text)) return 'mysql';
   if (/sqlite|sqljs|libsql|^expo$|^capacitor$|^cordova$|^nativescript$|^react-native$/i.test(text)) return 'sqlite';
   throw new InvalidLockOptionsError(
-    `fence.guard knows PostgreSQL, MySQL, MariaDB and SQLite, and not the database of this transaction of ${library} (${text}).`,
+    `fence.guard supports PostgreSQL, MySQL, MariaDB and SQLite, but not the database of this ${library} transaction (${text}).`,
     'tx',
   );
 }

@@ -76,7 +76,7 @@ export function checkExcludes({ resources, mode }: Lease): void {
   if (!isSharedMode(mode)) return;
   throw new InvalidLockOptionsError(
     `fence.guard needs a lease that excludes all others. The lease of ${quote(resources[0]!)} has the mode ${mode}: ` +
-      'others hold it at the same time, with larger tokens. Write under the mode write or exclusive.',
+      'others hold it at the same time, with larger tokens. Use the mode write or exclusive.',
     'lease',
   );
 }

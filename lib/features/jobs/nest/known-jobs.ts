@@ -101,8 +101,8 @@ function checkHasStableName({ name, method }: SingletonJob, definedBy: object): 
   // A class may be written like that.
   if (Function.prototype.toString.call(definedBy).startsWith(`class ${className} `)) return;
   throw new InvalidLockOptionsError(
-    `The singleton job ${method} of a mixin has no name. mixin() calls the class ${quote(className)}, and something ` +
-      'else in each process, so every instance would run each tick. Give the job a name.',
+    `The singleton job ${method} of a mixin has no name. mixin() names the class ${quote(className)} here, and ` +
+      'differently in each process, so every instance would run each tick. Give the job a name.',
     'name',
   );
 }

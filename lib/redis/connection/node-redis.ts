@@ -104,7 +104,7 @@ export function optionsOfNodeRedis(client: object): object | undefined {
     );
   }
   if (typeof isOpen === 'boolean' && typeof options === 'object' && options !== null) return options;
-  throw new Untranslatable('a client of node-redis that does not show its options: write its options in its place');
+  throw new Untranslatable('a node-redis client that does not expose its options: write the options in its place');
 }
 
 /** @throws Untranslatable with what cannot be carried over */

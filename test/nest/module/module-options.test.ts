@@ -92,7 +92,7 @@ describe('options of the module', () => {
       [
         'a client of node-redis 3',
         { send_command: () => {}, duplicate: () => {}, connected: true, options: { password: secret } },
-        'not a client of node-redis that does not show its options: write its options in its place.',
+        'not a node-redis client that does not expose its options: write the options in its place.',
       ],
       [
         'an object that takes locks',

@@ -167,12 +167,8 @@ describe('what cannot be carried over is refused by name', () => {
       { url: URL_OF_ALL, credentialsProvider: { type: 'x' } },
       'neither its async nor its streaming',
     ],
-    ['a pool', createClientPool({ url: URL_OF_ALL }), 'a client of node-redis that does not show its options'],
-    [
-      'its old client',
-      { send_command: () => {}, options: {} },
-      'a client of node-redis that does not show its options',
-    ],
+    ['a pool', createClientPool({ url: URL_OF_ALL }), 'a node-redis client that does not expose its options'],
+    ['its old client', { send_command: () => {}, options: {} }, 'a node-redis client that does not expose its options'],
     [
       'a sentinel, with the options to write',
       createSentinel({

@@ -34,7 +34,7 @@ export const who = defineCommand({
     const [instanceId] = matching;
     if (instanceId === undefined) {
       const ids = idsIn(fleet);
-      const known = ids.length === 0 ? 'No instance has answered.' : `There are: ${quoteSome(ids, 10)}.`;
+      const known = ids.length === 0 ? 'No instance has answered.' : `Connected instances: ${quoteSome(ids, 10)}.`;
       const held = fleet.isScanCut ? SCAN_CUT : 'It holds nothing.';
       throw new CliError('refused', `No instance ${quote(asked)} is connected. ${held} ${known}`);
     }

@@ -101,7 +101,7 @@ function compare(later: ReliedOnCall, before: readonly ReliedOnCall[]): Violatio
     }
   }
   if (mode === 'semaphore' && used > total) {
-    found.push({ rule: 'exclusion', what: `${used} permits of ${name} were held, and there are ${total}.` });
+    found.push({ rule: 'exclusion', what: `${used} permits of ${name} were held, but there are only ${total}.` });
   }
   return found;
 }

@@ -230,8 +230,8 @@ class CampaignListeners {
       () => {
         for (const running of this.#running) {
           const error = new Error(
-            `${running.callback} still runs ${patienceMs} ms after the term has ended. This instance campaigns again only when it has ` +
-              `ended: end it when the signal of the term aborts.`,
+            `${running.callback} still runs ${patienceMs} ms after the term has ended. This instance campaigns again only once ` +
+              `the callback has ended: end it when the signal of the term aborts.`,
           );
           this.#failed(running, error);
         }

@@ -101,7 +101,7 @@ describeOnMachine('a fleet at night', () => {
     expect((await run(['who', 'test-'])).code).toBe(2);
     expect(await run(['who', 'nobody'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('There are: "test-'),
+      stderr: expect.stringContaining('Connected instances: "test-'),
     });
     const contention = await run(['contention', '--for', '10ms']);
     expect(contention).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Orders\.pay +order +1 +/m) });

@@ -199,7 +199,7 @@ export function describeCause(
     case 'transaction':
       return [
         'Its work has ended, and a database transaction of this process keeps the lock until its commit or rollback. ' +
-          'Look for what delays that. See docs/guide/with-transactions.md.',
+          'Look for what delays it. See docs/guide/with-transactions.md.',
       ];
     case 'heldByThisCall':
       return [

@@ -177,7 +177,7 @@ function long(job: JobInfo, runs: readonly JobRun[], now: number): Finding | und
     resource: name,
     culprit: { instanceId },
     since: startedAt,
-    action: { text: 'Look at what it does, or set maxHoldMs.', command: commandLine('who', instanceId) },
+    action: { text: 'Check what it is doing, or set maxHoldMs.', command: commandLine('who', instanceId) },
   };
 }
 

@@ -116,7 +116,7 @@ function resourceFinding(
     kind: 'longWait',
     sentence: `${name}:${waiting} It is held by ${by} for ${longDuration(heldMs)}, which is alive.${state}`,
     action: {
-      text: 'Look at what it does. It keeps working even if you end the lease.',
+      text: 'Check what it is doing. It keeps working even if you end the lease.',
       command: commandLine('who', instanceId),
     },
   };

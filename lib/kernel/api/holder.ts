@@ -10,7 +10,7 @@ export interface Holder {
   readonly isThisProcess: boolean;
   readonly mode: LockMode;
   /**
-   * The fencing token of its lease. If leases are passed on in memory, the current token may be larger, by up to 31.
+   * The fencing token of its lease. If leases are passed on in memory, the current token may be larger, by up to 63.
    */
   readonly fencingToken: number;
   /** Milliseconds until its lease ends unless it is renewed, by Redis's clock. */

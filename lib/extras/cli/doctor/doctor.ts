@@ -52,7 +52,7 @@ async function runDoctor(context: CommandContext<typeof TRY_OPTIONS>): Promise<E
 }
 
 function describeTry({ result, again }: Tried): string[] {
-  return [result, `With the same choices again: ${again}`];
+  return [result, `To repeat it with the same choices: ${again}`];
 }
 
 /** The only check if Redis cannot be reached. */

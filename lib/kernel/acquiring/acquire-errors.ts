@@ -21,7 +21,7 @@ export function waitedTooLong(
   log: AttemptLog,
   attempts = log.attempts,
   details?: Omit<WaitFacts, 'waitedMs' | keyof BusyFacts>,
-): LockTimeoutError | LockUnavailableError {
+): Error {
   if (log.last !== 'busy') return unavailable(resource, log, 'acquire', waitedForStore(call, now));
   return new LockTimeoutError(resource, { ...log.facts(now), attempts, waitedMs: now - call.startedAt, ...details });
 }
@@ -30,14 +30,10 @@ export function waitedTooLong(
  * Throws the error of a call for several resources whose earlier waits left too little time for this one. It blames the
  * holders of the earlier resources, not a Redis that has just answered, and has the wait of the whole call.
  */
-export function cutShort(
-  error: unknown,
-  { waitMs, attemptTimeoutMs }: ResolvedLockOptions,
-  requested: ResolvedLockOptions,
-): never {
-  const hadNoTime = error instanceof LockUnavailableError && attemptWasCutShort(error, { waitMs, attemptTimeoutMs });
+export function cutShort(error: unknown, part: ResolvedLockOptions, requested: ResolvedLockOptions): never {
+  const hadNoTime = error instanceof LockUnavailableError && attemptWasCutShort(error, part);
   const isTimeout = error instanceof LockTimeoutError;
-  if (waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
+  if (part.waitMs === 0 || !(hadNoTime || isTimeout)) throw error;
   const { waitMs: waitedMs } = requested;
   const { resource } = error;
   const known = isTimeout ? factsOf(error) : { attempts: 1, retryAfterMs: 0 };
@@ -66,7 +62,7 @@ export function attemptWasCutShort(
   return lastAttempt === 'timeout' && waitMs !== 0 && waitMs < attemptTimeoutMs;
 }
 
-export function exhausted(resource: string, log: AttemptLog): LockBusyError | LockUnavailableError {
+export function exhausted(resource: string, log: AttemptLog): Error {
   if (log.last === 'busy') return new LockBusyError(resource, log.facts());
   return unavailable(resource, log);
 }
@@ -80,12 +76,7 @@ export function waitedForStore(
 }
 
 /** @param unavailableMs set if the call gave up early because the store is unreachable */
-export function unavailable(
-  resource: string,
-  log: AttemptLog,
-  operation = 'acquire',
-  unavailableMs?: number,
-): LockUnavailableError {
+export function unavailable(resource: string, log: AttemptLog, operation = 'acquire', unavailableMs?: number): Error {
   const cause = log.lastError ?? new LockStoreError('unknown', 'Redis has not answered yet');
   return new LockUnavailableError(resource, operation, log.last, cause, unavailableMs);
 }
@@ -95,11 +86,7 @@ export function renewedTooLate(): LockStoreError {
   return new LockStoreError('unknown', 'no renewal of the previous lease was confirmed in time');
 }
 
-export function aborted(
-  resource: string,
-  closing: AbortSignal,
-  signal: AbortSignal | undefined,
-): LockAbortedError | LockShutdownError {
+export function aborted(resource: string, closing: AbortSignal, signal: AbortSignal | undefined): Error {
   return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
 }
 

@@ -47,11 +47,8 @@ export function refusalOf(
  *
  * @param place that of the first of them, in the store
  */
-function limitReached(
-  { options: { maxWaiters, maxAhead = Infinity } }: PendingCall,
-  before: number,
-  place = 1,
-): Limit | undefined {
+function limitReached({ options }: PendingCall, before: number, place = 1): Limit | undefined {
+  const { maxWaiters, maxAhead = Infinity } = options;
   if (before >= maxWaiters) return { maxWaiters };
   return before + place - 1 > maxAhead ? { maxWaiters, maxAhead } : undefined;
 }
@@ -88,14 +85,10 @@ export function refusedBehind(
 }
 
 /** Returns the error of a call to which the store has refused a place in its queue. */
-export function remoteFullError(facts: Facts, { options, isUnplaced }: PendingCall, now: number): LockQueueFullError {
+export function remoteFullError(facts: Facts, { options, isUnplaced }: PendingCall, now: number): Error {
   const { maxWaiters, maxAhead = Infinity } = options;
-  return fullError(
-    facts,
-    isUnplaced && maxAhead < maxWaiters ? { maxWaiters, maxAhead } : { maxWaiters },
-    'redis',
-    now,
-  );
+  const limit = isUnplaced && maxAhead < maxWaiters ? { maxWaiters, maxAhead } : { maxWaiters };
+  return fullError(facts, limit, 'redis', now);
 }
 
 /** Returns the error if too many calls already wait, for the holder or for an unreachable Redis. */
@@ -110,11 +103,6 @@ type Facts = Pick<QueueFacts, 'resource' | 'log'>;
 /** Contains `maxAhead` if that is the reason. */
 type Limit = Pick<ResolvedLockOptions, 'maxWaiters' | 'maxAhead'>;
 
-function fullError(
-  { resource, log }: Facts,
-  limit: Limit,
-  where: 'process' | 'redis',
-  now: number,
-): LockQueueFullError {
+function fullError({ resource, log }: Facts, limit: Limit, where: 'process' | 'redis', now: number): Error {
   return new LockQueueFullError(resource, { ...limit, where, ...log.facts(now) });
 }

@@ -52,11 +52,7 @@ export function watchForDeadlock(resource: string, call: PendingCall, deps: Runt
   });
 }
 
-function nestedWaitOf(
-  resource: string,
-  call: PendingCall,
-  { store, observers }: Pick<Runtime, 'store' | 'observers'>,
-): NestedWait {
+function nestedWaitOf(resource: string, call: PendingCall, { store, observers }: Runtime): NestedWait {
   const { mode, group } = call.options;
   return {
     instanceId: store.instanceId,

@@ -39,7 +39,7 @@ function describe(thrown: unknown): string {
 export function completeError(
   error: unknown,
   { group }: Pick<ResolvedLockOptions, 'group'>,
-  { observers }: Pick<Runtime, 'observers'>,
+  { observers }: Runtime,
 ): void {
   // Without a resource, the call itself made it.
   if (!(error instanceof LockError) || error.group !== undefined || error.resource === '') return;
@@ -53,7 +53,7 @@ export function completeError(
 /**
  * Completes the error of a call that waits for a resource without acquiring it. Its group depends on the name alone.
  */
-export async function completed<T>(call: () => Promise<T>, deps: Pick<Runtime, 'observers'>): Promise<T> {
+export async function completed<T>(call: () => Promise<T>, deps: Runtime): Promise<T> {
   try {
     return await call();
   } catch (error) {

@@ -1,35 +1,22 @@
-import { asksFirst, needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
-import { aborted, renewedTooLate, waitedTooLong } from './acquire-errors.js';
+import { needsPlace, refusalOf, refusedBehind, remoteFullError } from './admission.js';
+import { aborted, renewedTooLate } from './acquire-errors.js';
 import { AttemptLog, createOwner } from '../store/ask.js';
-import { heldByCaller, watchForDeadlock } from './deadlocks.js';
-import { askedToStopAt, askToStop, marked, refusalOfNewest } from './newest-first.js';
-import { PlaceReports } from './place-reports.js';
-import { grant, type PendingCall, type WaiterListener, WaitingCalls } from './pending-call.js';
+import { watchForDeadlock } from './deadlocks.js';
+import { LocalLine } from './local-line.js';
+import { askToStop, marked, refusalOfNewest } from './newest-first.js';
+import { grant, type PendingCall, WaitingCalls, type WaiterListener } from './pending-call.js';
+import type { PlaceReports } from './place-reports.js';
 import { StoreWaiter } from './store-waiter.js';
-import {
-  followWaits,
-  holdersNow,
-  noteReasons,
-  type QueueFacts,
-  type ReportedWait,
-  reportSlowHolder,
-  reportWait,
-} from './why-waiting.js';
+import { followWaits, reportSlowHolder } from './why-waiting.js';
 import { LockAbortedError, LockShutdownError } from '../api/errors.js';
-import type { Holders } from '../api/holder.js';
 import type { Hold } from '../holding/hold.js';
-import type { LockOwner } from '../store/lock-store.js';
 import type { PushedGrant, PushedNotice } from '../store/message-health.js';
 import { passLabel, markLabelStale } from '../holding/labels.js';
 import type { Runtime } from '../holding/runtime.js';
 import {
-  allOf,
   excludes,
   firstOf,
   hasLease,
-  holderOf,
-  isHeldBy,
-  type LocalHolder,
   type OneOrSeveral,
   sharableWith,
   StoreLease,
@@ -61,28 +48,36 @@ const NO_CALLS = new WaitingCalls();
  * | holds        | a loss; a call waits                               | `acquire`, by the waiter | it asks            |
  * | holds        | a loss; no call waits                              |                          | it has nothing     |
  */
-export class LocalQueue implements WaiterListener, ReportedWait {
+export class LocalQueue extends LocalLine implements WaiterListener {
   /** Only set while a call waits: a process may hold many resources that no call waits for. */
   #log: AttemptLog | undefined;
-  /** The calls that wait here, without the call that the waiter asks for. */
-  #waiting = NO_CALLS;
-  #waiter: StoreWaiter | undefined;
-  /** Only set while a call with `onWait` may wait. */
-  #placeReports: PlaceReports | undefined;
-  #storeLeases: OneOrSeveral;
+  protected waiting = NO_CALLS;
+  protected waiter: StoreWaiter | undefined;
+  protected placeReports: PlaceReports | undefined;
+  protected storeLeases: OneOrSeveral;
 
   constructor(
     readonly resource: string,
-    private readonly deps: Runtime,
+    protected readonly deps: Runtime,
     /** The queues of the process. This one deletes itself there when it holds nothing and no call waits. */
-    private readonly queues: Map<string, LocalQueue>,
-  ) {}
+    protected readonly lines: Map<string, LocalQueue>,
+  ) {
+    super();
+  }
 
   get log(): AttemptLog {
     if (this.#log !== undefined) return this.#log;
     this.#log = new AttemptLog();
-    if (this.#storeLeases !== undefined) this.#log.busy();
+    if (this.storeLeases !== undefined) this.#log.busy();
     return this.#log;
+  }
+
+  get size(): number {
+    return this.waiting.size + (this.waiter ? 1 : 0);
+  }
+
+  hasGranted({ storeLease }: Hold): boolean {
+    return hasLease(this.storeLeases, storeLease);
   }
 
   /** Grants the call at once, asks the store for it, or lets it wait for its turn. */
@@ -96,91 +91,53 @@ export class LocalQueue implements WaiterListener, ReportedWait {
       }
       if (newest.cancels) this.#endOlderWaits();
     }
-    const storeLease = this.size === 0 ? sharableWith(this.#storeLeases, call.options) : undefined;
+    const storeLease = this.size === 0 ? sharableWith(this.storeLeases, call.options) : undefined;
     if (storeLease) return this.#grantFrom(storeLease, call);
     const isFirst = this.#mayAskStore(call);
-    const refusal = isFirst ? undefined : refusalOf(call, this.#waiter, this, this.deps.clock);
+    const refusal = isFirst ? undefined : refusalOf(call, this.waiter, this, this.deps.clock);
     if (refusal !== undefined) return call.fail(refusal);
     if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
-    if (call.options.onWait !== undefined) this.#reportPlaceOf(call);
+    if (call.options.onWait !== undefined) this.reportPlaceOf(call);
     if (isFirst) {
       const waiter = this.#waiterFor(call);
       waiter.askFirst();
       // Last, because listeners of the signal may release.
-      if (newest?.cancels) askToStop(this.resource, firstOf(this.#storeLeases), this.deps.store.instanceId, this.deps);
+      if (newest?.cancels) askToStop(this.resource, firstOf(this.storeLeases), this.deps.store.instanceId, this.deps);
       return;
     }
-    if (this.#waiting === NO_CALLS) this.#waiting = new WaitingCalls();
-    this.#waiting.add(call);
+    if (this.waiting === NO_CALLS) this.waiting = new WaitingCalls();
+    this.waiting.add(call);
     // First, because an observer may end the call.
-    call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.#waitsLong(call)));
+    call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.waitsLong(call)));
     if (call.options.followed) followWaits(this, [call]);
     watchForDeadlock(this.resource, call, this.deps);
     // It begins to wait as it joins: reading the clock costs.
-    this.#reportWait(call, call.startedAt);
+    this.reportWait(call, call.startedAt);
   }
 
   /** A newer call of this process cancels pending calls that are `cancellable`, then joins. */
   #endOlderWaits(): void {
-    const waiter = this.#waiter;
+    const waiter = this.waiter;
     const ended = this.calls.filter(({ options }) => options.newest?.yields);
-    for (const call of ended) this.#waiting.delete(call);
+    for (const call of ended) this.waiting.delete(call);
     if (waiter && ended.includes(waiter.call)) {
       waiter.withdraw();
-      this.#waiter = undefined;
-      if (this.#waiting.size > 0) this.#goOn();
+      this.waiter = undefined;
+      if (this.waiting.size > 0) this.#goOn();
     }
     const { instanceId } = this.deps.store;
     for (const call of ended) call.fail(LockAbortedError.superseded(this.resource, instanceId, false));
   }
 
-  get size(): number {
-    return this.#waiting.size + (this.#waiter ? 1 : 0);
-  }
-
   /** Called when the call of the waiter has to wait, so there may be too many calls behind it. */
   #noteWait(): void {
     // A listener may have ended the call.
-    if (this.#waiter === undefined) return;
-    for (const [call, why] of refusedBehind(this.#waiter, this.#waiting, this, this.deps.clock)) {
+    if (this.waiter === undefined) return;
+    for (const [call, why] of refusedBehind(this.waiter, this.waiting, this, this.deps.clock)) {
       if (call.link === undefined) continue;
-      this.#waiting.delete(call);
+      this.waiting.delete(call);
       call.fail(why);
     }
-  }
-
-  #reportPlaceOf(call: PendingCall): void {
-    this.#placeReports ??= new PlaceReports(this, this.deps);
-    this.#placeReports.add(call);
-    // The place that is known may be a keep old.
-    if (this.#waiter) this.deps.places.hasten(this.#waiter, call.startedAt);
-  }
-
-  get reportsPlaces(): boolean {
-    return this.#placeReports?.isNeeded === true;
-  }
-
-  /** `true` if the store has not answered the first of its {@link calls}, or not the last time. */
-  get isUndecided(): boolean {
-    return this.#waiter !== undefined && (asksFirst(this.#waiter) || this.log.last !== 'busy');
-  }
-
-  /** The place of the first of its {@link calls} in the store's queue, if the waiter asks for that one. */
-  get placeOfFirst(): number | undefined {
-    return this.#waiter?.place;
-  }
-
-  get firstWaiting(): PendingCall | undefined {
-    return this.#waiter?.call ?? this.#waiting.first;
-  }
-
-  /** Returns the holder of the lease with this token in this process, or of one that counts up from it. */
-  holderOf(fencingToken: number): LocalHolder | undefined {
-    return holderOf(this.#storeLeases, fencingToken);
-  }
-
-  hasGranted({ storeLease }: Hold): boolean {
-    return hasLease(this.#storeLeases, storeLease);
   }
 
   /**
@@ -200,14 +157,14 @@ export class LocalQueue implements WaiterListener, ReportedWait {
       this.#handOver(hold);
       return undefined;
     }
-    this.#storeLeases = withoutLease(this.#storeLeases, storeLease);
+    this.storeLeases = withoutLease(this.storeLeases, storeLease);
     if (storeLease.minHoldMs > 0) {
       // The next call waits in the store, like calls of other processes. It asks before the release, which then sends
       // the waiter the time at which the resource becomes free.
       this.#goOn();
       return this.deps.orphanReleases.release(storeLease, backgroundRelease);
     }
-    const next = this.#waiter ? undefined : this.#waiting.next();
+    const next = this.waiter ? undefined : this.waiting.next();
     if (next) return this.#waiterFor(next).askAndRelease(owner);
     const released = this.deps.store.release(owner, backgroundRelease);
     this.#checkIdle();
@@ -219,8 +176,8 @@ export class LocalQueue implements WaiterListener, ReportedWait {
    * that one, the next call must be able to take its place in the store.
    */
   #successorOf(storeLease: StoreLease, now: number): PendingCall | undefined {
-    const waiter = this.#waiter;
-    const next = this.#waiting.first;
+    const waiter = this.waiter;
+    const next = this.waiting.first;
     const first = waiter?.call ?? next;
     if (!first || !next || storeLease.mode === 'read' || !storeLease.mayHandOverTo(first.options, now)) {
       return undefined;
@@ -234,11 +191,11 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     const now = this.deps.clock.now();
     const successor = this.#successorOf(storeLease, now);
     if (successor) {
-      const next = this.#waiting.next()!;
-      this.#waiter?.continueFor(next);
+      const next = this.waiting.next()!;
+      this.waiter?.continueFor(next);
       return this.#grantFrom(storeLease, successor, now);
     }
-    this.#storeLeases = withoutLease(this.#storeLeases, storeLease);
+    this.storeLeases = withoutLease(this.storeLeases, storeLease);
     this.deps.orphanReleases.start(hold.owner, hold);
     this.#goOn();
   }
@@ -250,7 +207,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     if (storeLease.isUnconfirmed && hold.lossError().reason === 'notRenewed') {
       this.log.unanswered(renewedTooLate());
     }
-    this.#storeLeases = withoutLease(this.#storeLeases, storeLease);
+    this.storeLeases = withoutLease(this.storeLeases, storeLease);
     this.#goOn();
   }
 
@@ -260,7 +217,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
 
   /** Takes the grant of a message. @returns whether it is for the waiter of this queue */
   onGrant(grant: PushedGrant): boolean {
-    const waiter = this.#waiter;
+    const waiter = this.waiter;
     if (!waiter || !grant.isFor(waiter.owner.id)) return false;
     waiter.onGrant(grant.fencingToken, grant.sentAt);
     return true;
@@ -268,30 +225,22 @@ export class LocalQueue implements WaiterListener, ReportedWait {
 
   /** Takes a message with the time at which a released resource becomes free, or with a newer call that wants it. */
   onRetained({ leftMs, sentAt, by, isFor }: PushedNotice): void {
-    const waiter = this.#waiter;
+    const waiter = this.waiter;
     if (waiter && isFor(waiter.owner.id)) {
       if (by === undefined) waiter.onRetained(leftMs, sentAt);
       else if (waiter.call.options.newest?.yields) {
         this.refused(LockAbortedError.superseded(this.resource, by, false));
       }
     } else if (by !== undefined) {
-      const storeLease = firstOf(this.#storeLeases);
+      const storeLease = firstOf(this.storeLeases);
       if (storeLease && isFor(storeLease.owner.id)) askToStop(this.resource, storeLease, by, this.deps);
     }
-  }
-
-  holds(owner: LockOwner): boolean {
-    return isHeldBy(this.#storeLeases, owner);
   }
 
   /** Called when the connection is new: messages may have been missed, and the store may have lost its data. */
   reconnected(): void {
     this.doubt();
-    this.#waiter?.reconnected();
-  }
-
-  doubt(): void {
-    for (const storeLease of allOf(this.#storeLeases)) storeLease.isInDoubt = true;
+    this.waiter?.reconnected();
   }
 
   /** Fails every waiting call that `end` ends, because the application is shutting down. */
@@ -307,9 +256,9 @@ export class LocalQueue implements WaiterListener, ReportedWait {
   }
 
   granted(fencingToken: number, sentAt: number, now: number): void {
-    const { call, owner, hasChangedLabel } = this.#waiter!;
+    const { call, owner, hasChangedLabel } = this.waiter!;
     const { clock, store } = this.deps;
-    this.#waiter = undefined;
+    this.waiter = undefined;
     this.log.busy();
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     if (hasChangedLabel) markLabelStale(storeLease, owner.label, store, now);
@@ -324,39 +273,30 @@ export class LocalQueue implements WaiterListener, ReportedWait {
   }
 
   #add(storeLease: StoreLease): void {
-    this.#storeLeases = withLease(this.#storeLeases, storeLease);
+    this.storeLeases = withLease(this.storeLeases, storeLease);
   }
 
   outOfTime(): void {
-    this.#outOfTime(this.#waiter!.call);
+    this.#outOfTime(this.waiter!.call);
   }
 
   waitsOn(now: number): void {
-    const { call } = this.#waiter!;
+    const { call } = this.waiter!;
     if (this.deps.observation.hasTracer) followWaits(this, this.calls);
     watchForDeadlock(this.resource, call, this.deps);
-    this.#reportWait(call, now);
+    this.reportWait(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
     this.#noteWait();
-    this.#placeReports?.report(now);
-  }
-
-  checkReachable(): void {
-    const { store, clock } = this.deps;
-    // While this process holds the resource, the calls do not wait for the store.
-    const isAway = this.#waiter !== undefined && store.trouble(this.resource) !== undefined;
-    if (!this.log.markUnreachable(isAway, clock.now())) return;
-    this.#waiter!.onStoreUnreachable();
-    for (const call of this.#waiting.all) call.onStoreUnreachable();
+    this.placeReports?.report(now);
   }
 
   waitsForStore(): void {
-    this.#reportWait(this.#waiter!.call);
+    this.reportWait(this.waiter!.call);
     this.#noteWait();
   }
 
   full(now: number, newer?: string): void {
-    const { call, place } = this.#waiter!;
+    const { call, place } = this.waiter!;
     const hasLostPlace = call.options.newest?.cancels && place !== undefined;
     if (newer !== undefined) this.refused(LockAbortedError.superseded(this.resource, newer, false));
     else if (hasLostPlace) this.refused(LockAbortedError.lostPlace(this.resource));
@@ -367,7 +307,7 @@ export class LocalQueue implements WaiterListener, ReportedWait {
     const { newest } = call.options;
     const owner = createOwner(this.resource, call.options, this.deps);
     call.stopWatching();
-    return (this.#waiter = new StoreWaiter(newest ? marked(owner, newest) : owner, call, this, this.deps));
+    return (this.waiter = new StoreWaiter(newest ? marked(owner, newest) : owner, call, this, this.deps));
   }
 
   /** Grants without a command: the call reads beside the other readers, or takes over from the holder that released. */
@@ -380,80 +320,44 @@ export class LocalQueue implements WaiterListener, ReportedWait {
 
   /** Returns true if the store can be asked for this call now, if it is the first one. */
   #mayAskStore(call: PendingCall): boolean {
-    if (this.#waiter) return false;
-    if (!excludes(this.#storeLeases, call.options)) return true;
-    return needsPlace(call.options) && (this.#waiting.first ?? call) === call;
-  }
-
-  get calls(): PendingCall[] {
-    return [...(this.#waiter ? [this.#waiter.call] : []), ...this.#waiting.all];
-  }
-
-  get facts(): QueueFacts {
-    const { resource, log, deps } = this;
-    return { resource, store: deps.store, log, ownLease: this.#waiter ? undefined : firstOf(this.#storeLeases) };
-  }
-
-  holders(now: number): Holders {
-    return holdersNow(this.facts, now);
-  }
-
-  #waitsLong(call: PendingCall): void {
-    const now = this.deps.clock.now();
-    noteReasons(this.facts, call.options, now, false);
-    this.#reportWait(call, now);
-  }
-
-  #reportWait(call: PendingCall, now = this.deps.clock.now()): void {
-    reportWait(this.deps.observers, this, call, now, this.#placeOf(call));
+    if (this.waiter) return false;
+    if (!excludes(this.storeLeases, call.options)) return true;
+    return needsPlace(call.options) && (this.waiting.first ?? call) === call;
   }
 
   #outOfTime(call: PendingCall): void {
-    const now = this.deps.clock.now();
-    noteReasons(this.facts, call.options, now);
-    const askedAt = this.#waiter ? this.#waiter.asked?.at : askedToStopAt(firstOf(this.#storeLeases));
-    const details = {
-      place: this.#placeOf(call),
-      heldByCaller: heldByCaller(this.resource, call, this.queues, this.deps),
-      cancelRequestedMsAgo: askedAt === undefined ? undefined : now - askedAt,
-    };
-    this.#dismiss(call, waitedTooLong(this.resource, call, now, this.log, call.attempts, details));
-  }
-
-  /** Only known for the call that the waiter asks for: other processes may be between it and the calls behind it. */
-  #placeOf(call: PendingCall): number | undefined {
-    return this.#waiter?.call === call ? this.#waiter.place : undefined;
+    this.#dismiss(call, this.timeoutError(call));
   }
 
   /** Fails a call. If the waiter asks for it, the next call takes its place, even in the queue of the store. */
   #dismiss(call: PendingCall, error: Error): void {
-    const waiter = this.#waiter;
+    const waiter = this.waiter;
     if (waiter?.call !== call) {
-      this.#waiting.delete(call);
+      this.waiting.delete(call);
       call.fail(error);
       return;
     }
-    const next = this.#waiting.first;
+    const next = this.waiting.first;
     if (!next || !waiter.suits(next)) return this.refused(error);
-    this.#waiting.delete(next);
+    this.waiting.delete(next);
     waiter.continueFor(next);
     call.fail(error);
   }
 
   refused(error: Error): void {
-    const waiter = this.#waiter!;
+    const waiter = this.waiter!;
     waiter.withdraw();
-    this.#waiter = undefined;
+    this.waiter = undefined;
     waiter.call.fail(error);
     this.#goOn();
   }
 
   #goOn(): void {
-    for (let next = this.#waiting.first; next && !this.#waiter; next = this.#waiting.first) {
+    for (let next = this.waiting.first; next && !this.waiter; next = this.waiting.first) {
       // Asked once only: a moment later the store lease may have reached its last token or its time.
-      const storeLease = sharableWith(this.#storeLeases, next.options);
+      const storeLease = sharableWith(this.storeLeases, next.options);
       if (!storeLease && !this.#mayAskStore(next)) return;
-      this.#waiting.delete(next);
+      this.waiting.delete(next);
       if (storeLease) this.#grantFrom(storeLease, next);
       else this.#waiterFor(next).ask();
     }
@@ -462,10 +366,10 @@ export class LocalQueue implements WaiterListener, ReportedWait {
 
   #checkIdle(): void {
     if (this.size > 0) return;
-    if (this.#storeLeases === undefined) this.queues.delete(this.resource);
+    if (this.storeLeases === undefined) this.lines.delete(this.resource);
     this.#log = undefined;
-    this.#waiting = NO_CALLS;
-    this.#placeReports?.stop();
-    this.#placeReports = undefined;
+    this.waiting = NO_CALLS;
+    this.placeReports?.stop();
+    this.placeReports = undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { type InvalidLockOptionsError, LockAbortedError } from '../api/errors.js';
+import { LockAbortedError } from '../api/errors.js';
 import { type NewestFirst, notNewestFirst, SEVERAL_HOLDERS } from '../api/lock-options.js';
 import { Hold } from '../holding/hold.js';
 import type { Runtime } from '../holding/runtime.js';
@@ -21,10 +21,7 @@ export function ageOf({ startedAt, options }: PendingCall, sentAt: number): Call
 }
 
 /** Returns the reason why a call cannot end older calls, or be ended by a newer one; `undefined` if it can. */
-export function refusalOfNewest(
-  { options, several }: PendingCall,
-  { noSuperseding }: LockStore,
-): InvalidLockOptionsError | undefined {
+export function refusalOfNewest({ options, several }: PendingCall, { noSuperseding }: LockStore): Error | undefined {
   const why = several === undefined ? noSuperseding : SEVERAL_HOLDERS;
   return why === undefined ? undefined : notNewestFirst(options.newest!, why);
 }

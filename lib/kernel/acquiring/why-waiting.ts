@@ -94,11 +94,7 @@ export function followWaits(wait: ReportedWait, calls: Iterable<PendingCall>): v
  * Called when a hold ends that the calls have waited for. Leases are passed on in memory without visiting the calls
  * behind the next one, so these calls would miss a slow holder.
  */
-export function reportSlowHolder(
-  { store, clock }: Pick<Runtime, 'store' | 'clock'>,
-  hold: Hold,
-  calls: Iterable<PendingCall>,
-): void {
+export function reportSlowHolder({ store, clock }: Runtime, hold: Hold, calls: Iterable<PendingCall>): void {
   const now = clock.now();
   const heldMs = now - hold.acquiredAt;
   if (heldMs < SLOW_MS) return;

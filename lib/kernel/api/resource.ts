@@ -128,12 +128,7 @@ function prefixed(prefix: string, name: string, source: string): string {
   throw invalid(source, why, ONE, InvalidResourceError);
 }
 
-function invalid(
-  source: string,
-  why: string,
-  allowed: string,
-  Kind: typeof InvalidLockOptionsError = InvalidLockOptionsError,
-): InvalidLockOptionsError {
+function invalid(source: string, why: string, allowed: string, Kind = InvalidLockOptionsError): Error {
   return new Kind(`The resource given to ${source} cannot be used: ${why}. A resource is ${allowed}.`, 'resource');
 }
 

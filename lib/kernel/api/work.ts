@@ -41,12 +41,7 @@ export function unfinishedWork(result: unknown): UnfinishedWork | undefined {
  *
  * @param under the lock, for the message
  */
-export function refuseUnfinished(
-  result: unknown,
-  kind: UnfinishedWork,
-  under: string,
-  work = 'The work',
-): InvalidLockOptionsError {
+export function refuseUnfinished(result: unknown, kind: UnfinishedWork, under: string, work = 'The work'): Error {
   discard(result as object);
   return new InvalidLockOptionsError(
     `${work} returned ${kind} under ${under}, which would run after the lock is released. ${ADVICE[kind]}. ` +

@@ -160,21 +160,12 @@ export interface ServiceParts extends ForwardedTo {
   readonly clock?: Clock | undefined;
   /** Only set if its leases last until the end of a transaction. */
   readonly transactions?: TransactionHooks | undefined;
-  /** The jobs that the store remembers, or the reason why it remembers none. */
-  readonly jobs?:
-    | {
-        readonly missed: MissedTicks;
-        readonly records: JobRecords;
-        /** The reason. */
-        readonly refusal: string | undefined;
-      }
-    | undefined;
-  /** Returns the names of the jobs that this process can run. Set by `SingletonJobs`. */
-  ownJobs?: () => ReadonlySet<string>;
+  /** The jobs that the store remembers. */
+  readonly jobs?: { readonly missed: MissedTicks; readonly records: JobRecords } | undefined;
+  /** The jobs that this process can run. Set by `SingletonJobs`. */
+  ownJobs?: { names(): readonly string[]; find(name: string): object | undefined };
   /** Only set in a test. */
   readonly place?: TestPlace | undefined;
-  /** Only set in a test, see `jobsUnderTestOf`. */
-  jobsUnderTest?: object;
 }
 
 /** Both copies of this package, ES module and CommonJS, find the parts of a service that one of them has made. */

@@ -90,7 +90,7 @@ export const FEATURES = {
         'PAUSE_JOB',
         'EXCHANGE_CLAIM',
       ],
-      'nest/service-parts.ts': ['jobs', 'ownJobs', 'jobsUnderTest'],
+      'nest/service-parts.ts': ['jobs', 'ownJobs'],
       'nest/redis-lock.service.ts': ['runSingleton'],
       'nest/handlers/answers.ts': [],
       'nest/log/start-log.ts': [],

@@ -106,8 +106,8 @@ export class ConsoleServer implements OnModuleInit {
         if (parts) return parts.client;
         throw new Refusal('NOT_SUPPORTED', 'These locks are a test double, which keeps no state.');
       },
-      jobs: parts?.jobs && parts.jobs.refusal === undefined ? parts.jobs.records : null,
-      ownJobs: () => parts?.ownJobs?.() ?? new Set(),
+      jobs: parts?.jobs && parts.jobs.records.refusal === undefined ? parts.jobs.records : null,
+      ownJobs: () => new Set(parts?.ownJobs?.names()),
     };
   }
 }

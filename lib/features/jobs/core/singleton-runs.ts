@@ -25,7 +25,7 @@ import {
 import type { ClaimMetadata, TickClaim, TickReply } from './job-claims.js';
 import { LockBusyError } from '../../../kernel/api/busy-errors.js';
 
-type GrantedTick = Extract<TickReply, { status: 'granted' }>;
+type Granted = Extract<TickReply, { status: 'granted' }> & { readonly sentAt: number };
 
 /** Starts each tick of a job on one instance of the fleet. */
 export class SingletonRuns {
@@ -60,11 +60,9 @@ export class SingletonRuns {
     return this.#run(attempt, work);
   }
 
-  #noteOf(
-    options: SingletonRunOptions,
-    { schedule, previous, next, isDate, ...plan }: RunPlan,
-  ): ClaimMetadata | undefined {
+  #noteOf(options: SingletonRunOptions, plan: RunPlan): ClaimMetadata | undefined {
     if (this.jobs.refusal !== undefined) return undefined;
+    const { schedule, previous, next, isDate } = plan;
     const { historySize = SINGLETON_RUN_OPTIONS.defaults.historySize, manual = false } = options;
     const kind = manual ? 'manual' : (plan.kind ?? 'tick');
     return { kind, historySize, schedule, previous, next, isDate };
@@ -78,7 +76,7 @@ export class SingletonRuns {
       const { reply, sentAt } = claimed;
       let takeOver: TickClaim['takeOver'] = 'nothing';
       if (reply.status === 'granted') {
-        const ran = await this.#start(attempt, sentAt, reply, work);
+        const ran = await this.#start(attempt, { ...reply, sentAt }, work);
         if (ran) return ran.result;
         // The event loop was blocked since the answer. The claim is still its own.
         if (attempt.closing.aborted) this.#claims.forget(attempt);
@@ -106,40 +104,28 @@ export class SingletonRuns {
   /** Runs a tick that was granted. Resolves to `undefined` if the lease ended before the work was called. */
   async #start<T>(
     attempt: TickAttempt,
-    sentAt: number,
-    reply: GrantedTick,
+    granted: Granted,
     work: SingletonWork<T>,
   ): Promise<{ readonly result: T | undefined } | undefined> {
-    if (this.deps.clock.now() >= validUntil(sentAt, attempt.lock.leaseMs)) return undefined;
-    if (reply.isNew) attempt.plan.onUnknown?.();
-    if (reply.other) attempt.plan.onOther?.(reply.other);
+    const { clock, observation, observers } = this.deps;
+    const { options, owner, lock, plan } = attempt;
+    if (clock.now() >= validUntil(granted.sentAt, lock.leaseMs)) return undefined;
+    if (granted.isNew) plan.onUnknown?.();
+    if (granted.other) plan.onOther?.(granted.other);
+    const run = (followed?: Followers<RunTrace>) => this.#runTick(attempt, granted, work, followed);
+    const traced = { job: options.job, tick: options.tick, rerun: granted.attempt > 1 };
     try {
-      return { result: await this.#runFollowed(attempt, sentAt, reply, work) };
+      if (!observation.hasTracer) return { result: await run() };
+      return { result: await observation.run(observers.describeCall(owner.resource, lock), traced, run) };
     } catch (error) {
       if (attempt.hasBegun || !(error instanceof LeaseLostError)) throw error;
       return undefined;
     }
   }
 
-  #runFollowed<T>(
-    attempt: TickAttempt,
-    sentAt: number,
-    reply: GrantedTick,
-    work: SingletonWork<T>,
-  ): Promise<T | undefined> {
-    const { observation, observers } = this.deps;
-    if (!observation.hasTracer) return this.#runTick(attempt, sentAt, reply, work);
-    const { options, owner, lock } = attempt;
-    const run = { job: options.job, tick: options.tick, rerun: reply.attempt > 1 };
-    return observation.run(observers.describeCall(owner.resource, lock), run, (followed) =>
-      this.#runTick(attempt, sentAt, reply, work, followed),
-    );
-  }
-
   async #runTick<T>(
     attempt: TickAttempt,
-    sentAt: number,
-    { fencingToken, attempt: number, missed }: GrantedTick,
+    { fencingToken, attempt: number, missed, sentAt }: Granted,
     work: SingletonWork<T>,
     followed?: Followers<RunTrace>,
   ): Promise<T | undefined> {

@@ -164,11 +164,7 @@ export class TickClaims {
     return note && new RunEnding(this.jobs, owner, fencingToken, options.historyMessages ?? false);
   }
 
-  #unclaimed(
-    { options, target }: TickAttempt,
-    outcome: 'timeout' | 'failed',
-    cause: LockStoreError,
-  ): LockUnavailableError {
+  #unclaimed({ options, target }: TickAttempt, outcome: 'timeout' | 'failed', cause: LockStoreError): Error {
     const error = new LockUnavailableError(target.resource, `claim tick ${options.tick} of`, outcome, cause);
     unclaimed.add(error);
     this.deps.observers.emit({ type: 'tickFailed', ...describeTick(this.deps.observers, options), error });

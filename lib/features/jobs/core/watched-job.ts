@@ -93,11 +93,8 @@ export function isChanged({ job, text }: Watched): boolean {
 }
 
 /** Returns true if a tick may have been missed, or a run may be pending. */
-export function isDue(
-  { job, last, next = Infinity, askAgainAt, unanswered }: Watched,
-  now: number,
-  wallNow: number,
-): boolean {
+export function isDue(watched: Watched, now: number, wallNow: number): boolean {
+  const { job, last, next = Infinity, askAgainAt, unanswered } = watched;
   if (!job.schedule()) return false;
   // The clock of this machine was far ahead, and was set back.
   const isUnlikely = last > wallNow + MAX_EARLY_MS;

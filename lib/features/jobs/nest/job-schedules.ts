@@ -98,11 +98,7 @@ export function keepDate(cronTime: TimerTime): void {
 }
 
 /** Returns the error for a schedule that the package `cron` refuses, with its message about the invalid field. */
-export function invalidSchedule(
-  schedule: StatedSchedule,
-  { where, option }: StatedAt,
-  cause: unknown,
-): InvalidLockOptionsError {
+export function invalidSchedule(schedule: StatedSchedule, { where, option }: StatedAt, cause: unknown): Error {
   const [why = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n', 1);
   const { cronTime, timeZone } = schedule;
   const zone = timeZone === undefined ? '' : ` in the time zone ${quote(timeZone, 60)}`;

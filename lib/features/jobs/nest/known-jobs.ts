@@ -67,11 +67,7 @@ function whereIs(method: object, wrappers: readonly InstanceWrapper[]): string {
   return prototype ? `${prototype.constructor.name}.${key}` : key;
 }
 
-function twoObjects(
-  what: string,
-  first: FoundJob['definedBy'],
-  second: FoundJob['definedBy'],
-): InvalidLockOptionsError {
+function twoObjects(what: string, first: FoundJob['definedBy'], second: FoundJob['definedBy']): Error {
   const isOne = first === second;
   return new InvalidLockOptionsError(
     `Two objects ${isOne ? 'of one class' : `of the classes ${first.name} and ${second.name}`} have ${what}. They would ` +

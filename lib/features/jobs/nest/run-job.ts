@@ -80,6 +80,7 @@ export async function runJob(
     onCrash,
     ...(onCrash === 'retry' && { maxReruns: options.maxReruns }),
     ...(isTick && { jitterMs: spreadBefore(next, at, jitterMs) }),
+    ...(kind === 'manual' && { manual: true }),
     ...history,
     lock,
     ...target,
@@ -88,20 +89,12 @@ export async function runJob(
     begins?.();
     return work(singletonRun);
   };
-  const parts = partsOf(service);
-  const runs = parts?.singletonRuns;
+  const { singletonRuns: runs, jobs: watch } = partsOf(service) ?? {};
+  if (!runs) return service.runSingleton(run, doWork);
   const ticks = job.intervalMs === undefined ? job.schedule?.() : everyMs(job.intervalMs);
   const watched = { ticks, warnAfterMs };
-  if (kind === 'manual') {
-    const manual = { ...run, manual: true };
-    return runs ? runs.run(manual, doWork, watched) : service.runSingleton(manual, doWork);
-  }
-  const watch = parts?.jobs;
   // Without a store that remembers jobs, no tick is known to be missed.
-  if (!runs || !watch) {
-    if (!isTick) return undefined;
-    return runs ? runs.run(run, doWork, watched) : service.runSingleton(run, doWork);
-  }
+  if (!watch || kind === 'manual') return runs.run(run, doWork, watched);
   const plan = { kind, schedule: schedule?.text, previous, next, ...watched };
   if (!isTick) return runs.run(run, doWork, plan);
   const onUnknown = (): void => watch.missed.unknown(name);
@@ -195,7 +188,7 @@ export function jobRecordsOf(service: object): JobRecords {
 
 /** Checks that the store remembers what a run for missed ticks needs. */
 export function checkMissedIsKept(service: object, onMissed: unknown, what: string): void {
-  const refusal = partsOf(service)?.jobs?.refusal;
+  const refusal = partsOf(service)?.jobs?.records.refusal;
   if (onMissed !== 'runOnce' || refusal === undefined) return;
   throw new InvalidLockOptionsError(
     `${what} has onMissed: 'runOnce', but ${refusal}. Or leave onMissed out.`,

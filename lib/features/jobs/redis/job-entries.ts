@@ -1,4 +1,5 @@
 import type { MissedSpan, ScheduleOfOther } from '../core/job-claims.js';
+import { chunks } from '../../../kernel/util/objects.js';
 import { decodeField, encodeField } from '../../../redis/keys.js';
 import { type JobState, catchUpTick, type JobPause, readHistory, type TimedPause } from '../core/job-state.js';
 
@@ -83,19 +84,18 @@ function readTimedPauses(text: string): TimedPause[] {
   return Array.from(text.matchAll(/(\d+) (\d+)/g), ([, from, until]) => ({ from: Number(from), until: Number(until) }));
 }
 
-/** Reads one job of a reply. @param index among the jobs that were asked for @param limit so many runs at most */
-export function readState(
-  resource: string,
-  reply: readonly [number, ...string[]],
-  index: number,
-  limit: number,
-): JobState {
-  const [now] = reply;
-  const at = 1 + index * TEXTS_PER_JOB;
-  const facts = (reply[at] as string).split('\n');
+/** Reads the reply about jobs. @param limit so many runs of each at most */
+export function readStates(resources: readonly string[], reply: unknown, limit: number): JobState[] {
+  const [now, ...texts] = reply as [number, ...string[]];
+  return chunks(texts, TEXTS_PER_JOB).map((own, index) => readState(resources[index]!, now, own, limit));
+}
+
+function readState(resource: string, now: number, texts: readonly string[], limit: number): JobState {
+  const [record, paused, history, instances] = texts as [string, string, string, string];
+  const facts = record.split('\n');
   const number = (field: number): number | undefined => finite(facts[field]);
-  const pause = readPause(reply[at + 1] as string);
-  const stored = readRuns(reply[at + 2] as string);
+  const pause = readPause(paused);
+  const stored = readRuns(history);
   const { runs, running } = readHistory(stored, number(2), limit);
   const [last, next, lastSuccessAt, statedAt] = [number(1), number(4), number(5), number(10)];
   const owed = facts[7] ? readOwed(facts[8]!) : undefined;
@@ -108,7 +108,7 @@ export function readState(
     now,
     missed: number(6) ?? 0,
     runs,
-    instances: readInstances(reply[at + 3] as string),
+    instances: readInstances(instances),
     instanceCount: number(3) ?? 0,
   };
   if (schedule !== '') state.schedule = schedule;

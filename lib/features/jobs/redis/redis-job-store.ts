@@ -24,22 +24,10 @@ import {
 } from '../core/job-claims.js';
 import type { LockOwner } from '../../../kernel/store/lock-store.js';
 import { sealOfOwner } from '../../../redis/grant-seal.js';
-import { readOperator, readOther, readOwed, readPause, readSpan, readState, writeOperator } from './job-entries.js';
+import { readOperator, readOther, readOwed, readPause, readSpan, readStates, writeOperator } from './job-entries.js';
 import { encodeField, encodeResource, type Keys } from '../../../redis/keys.js';
 import type { ScriptLockStore } from '../../../redis/script-lock-store.js';
-import {
-  CLAIM_TICK,
-  type ClaimReply,
-  END_RUN,
-  EXCHANGE_CLAIM,
-  FINISH_TICK,
-  INDEX_JOBS,
-  LOOK_JOBS,
-  NOTE_MISSED,
-  PAUSE_JOB,
-  REGISTER_JOB,
-  CHANGE_REQUEST,
-} from '../../../redis/script/scripts.js';
+import * as SCRIPTS from '../../../redis/script/scripts.js';
 import { catchUpOf, type JobPause, type JobState } from '../core/job-state.js';
 
 /** See lua/note-missed.lua. */
@@ -72,8 +60,8 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const lock = keys.lock(resource);
     const known = [lock, keys.tick(resource, tick), keys.fence(lock), keys.lastTick(resource)];
     const args = [owner.id, leaseMs, claimTtlMs, overlap, takeOver, ...dueArgs(due), maxReruns];
-    const [status, value, flag, text, isNew, other] = await this.store.run<ClaimReply>(
-      CLAIM_TICK,
+    const [status, value, flag, text, isNew, other] = await this.store.run<SCRIPTS.ClaimReply>(
+      SCRIPTS.CLAIM_TICK,
       note ? [...known, ...jobKeys(keys, resource)] : known,
       note ? [...args, ...noteArgs(note, tick)] : args,
     );
@@ -122,7 +110,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     // A run that was granted and never began is taken out of the history.
     const own = to === 'returned' ? [claim, keys.jobRuns(resource), keys.jobRecord(resource)] : [claim];
     const entry = to === 'returned' ? [encodeField(tick), catchUpOf(tick) ?? ''] : [];
-    await this.store.run(FINISH_TICK, own, [id, claimTtlMs, to, ...entry]);
+    await this.store.run(SCRIPTS.FINISH_TICK, own, [id, claimTtlMs, to, ...entry]);
   }
 
   #endRun({ resource, id }: LockOwner, run: RunEnd, lazily?: boolean): Promise<boolean> {
@@ -130,14 +118,14 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { fencingToken, outcome, errorName, errorCode, errorMessage } = run;
     const texts = [errorName, errorCode, errorMessage].map(encodeField).join(' ');
     const own = [keys.jobRuns(resource), keys.jobRecord(resource)];
-    return this.store.passOn(END_RUN, resource, [id, fencingToken, outcome, texts], lazily, own);
+    return this.store.passOn(SCRIPTS.END_RUN, resource, [id, fencingToken, outcome, texts], lazily, own);
   }
 
   async exchange({ resource, tick }: Tick, change: ClaimChange): Promise<string | null> {
     const { keys } = this.store;
     const { owner, to = '', from = '', force, drop = '', claimTtlMs = '', mostMs = '', due, isJudged } = change;
     const standing = await this.store.run<string | null>(
-      EXCHANGE_CLAIM,
+      SCRIPTS.EXCHANGE_CLAIM,
       [keys.tick(resource, tick), keys.lastTick(resource)],
       [to, from, force ? 1 : 0, drop, claimTtlMs, ...dueArgs(due), due && isJudged ? 1 : 0, mostMs],
     );
@@ -150,7 +138,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { resource, schedule, after, ticks, earlier, historySize, runWithinMs = '', next = '' } = missed;
     const terms = [schedule, after, historySize, runWithinMs, next, JOB_KEEP_MS, LAST_TICK_KEEP_MS, clientId];
     const reply = await this.store.run<unknown>(
-      NOTE_MISSED,
+      SCRIPTS.NOTE_MISSED,
       [keys.lastTick(resource), ...jobKeys(keys, resource)],
       [...terms, earlier?.count ?? 0, earlier?.first ?? '', earlier?.last ?? '', ...ticks],
     );
@@ -170,8 +158,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const size = this.store.isCluster ? 1 : JOBS_PER_SCRIPT;
     const states = chunks(resources, size).map(async (some) => {
       const all = some.flatMap((resource) => keys.ofJob(resource));
-      const reply = (await this.store.run<unknown>(LOOK_JOBS, all, [limit, instances])) as [number, ...string[]];
-      const looked = some.map((resource, index) => readState(resource, reply, index, limit));
+      const looked = readStates(some, await this.store.run<unknown>(SCRIPTS.LOOK_JOBS, all, [limit, instances]), limit);
       this.#forget(looked.filter(({ isKnown }) => !isKnown));
       return looked;
     });
@@ -190,7 +177,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { keys } = this.store;
     const own = [keys.jobPause(resource), keys.jobRecord(resource), keys.lastTick(resource)];
     const terms = [what, until, operator, JOB_KEEP_MS, MAX_TIMED_PAUSES];
-    const standing = readPause((await this.store.run(PAUSE_JOB, own, terms)) as string);
+    const standing = readPause((await this.store.run(SCRIPTS.PAUSE_JOB, own, terms)) as string);
     if (what === 'pause') await this.#index('add', INDEX_KEEP_MS, [resource]);
     return standing;
   }
@@ -200,7 +187,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { from = '', to = '', ttlMs = 1, tells } = change;
     const message = `request ${id} ${encodeResource(resource)}`;
     const args = [from, to, ttlMs, tells ? keys.rollChannel(database) : '', message];
-    return (await this.store.run(CHANGE_REQUEST, [keys.request(resource, id)], args)) as string;
+    return (await this.store.run(SCRIPTS.CHANGE_REQUEST, [keys.request(resource, id)], args)) as string;
   }
 
   async register(jobs: readonly JobRegistration[]): Promise<JobState[]> {
@@ -209,7 +196,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
     await Promise.all(
       jobs.map(({ resource, schedule = '', next = '', date }) => {
         const args = [clientId, schedule, next, JOB_KEEP_MS, '', date?.at ?? '', date?.staysMs ?? ''];
-        return this.store.run(REGISTER_JOB, registeredKeys(keys, resource), args);
+        return this.store.run(SCRIPTS.REGISTER_JOB, registeredKeys(keys, resource), args);
       }),
     );
     // Not before: a name in the index whose job is not known is dropped from it.
@@ -221,12 +208,12 @@ export class RedisJobStore implements JobStore, ClaimNode {
     const { keys, clientId } = this.store;
     // By a script that Redis knows: no time is left to send the text of another one.
     const send = (resource: string): Promise<unknown> =>
-      this.store.run(REGISTER_JOB, registeredKeys(keys, resource), [clientId, '', '', JOB_KEEP_MS, 'leave']);
+      this.store.run(SCRIPTS.REGISTER_JOB, registeredKeys(keys, resource), [clientId, '', '', JOB_KEEP_MS, 'leave']);
     await Promise.all(resources.map(send));
   }
 
   async list(): Promise<string[]> {
-    return (await this.store.run(INDEX_JOBS, [this.store.keys.jobIndex()], ['list'])) as string[];
+    return (await this.store.run(SCRIPTS.INDEX_JOBS, [this.store.keys.jobIndex()], ['list'])) as string[];
   }
 
   /** Drops names from the index of which nothing is left. No caller waits for it. */
@@ -239,7 +226,7 @@ export class RedisJobStore implements JobStore, ClaimNode {
   async #index(what: 'add' | 'drop', number: number, names: readonly string[]): Promise<void> {
     const index = this.store.keys.jobIndex();
     const sent = chunks(names, NAMES_PER_SCRIPT).map((some) =>
-      this.store.run(INDEX_JOBS, [index], [what, number, ...some]),
+      this.store.run(SCRIPTS.INDEX_JOBS, [index], [what, number, ...some]),
     );
     await Promise.all(sent);
   }

@@ -4,9 +4,9 @@ import { atLeast, checked, type OptionsOf, OptionTable } from '../../../kernel/a
 import { nearest } from '../../../kernel/api/nearest.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { settle } from '../../../kernel/util/promises.js';
-import { jobsUnderTestOf } from '../nest/added/singleton-jobs.js';
 import type { Job } from '../nest/run-job.js';
-import { DEFAULT_NAME, getRedisLockToken } from '../../../nest/service-parts.js';
+import type { RedisLockService } from '../../../nest/redis-lock.service.js';
+import { DEFAULT_NAME, getRedisLockToken, partsOf } from '../../../nest/service-parts.js';
 import type { FleetPlace } from '../../../testing/fleet/test-fleet.js';
 import type { TestInstance } from '../../../testing/fleet/test-instance.js';
 import { TestKitError } from '../../../testing/fleet/test-kit-error.js';
@@ -15,7 +15,6 @@ import { account, type Ending, fire, type FiredJob, firedTicksOf, nextTick, type
 /** A job, on one application. */
 interface JobHere {
   readonly instance: TestInstance;
-  readonly jobs: NonNullable<ReturnType<typeof jobsUnderTestOf>>;
   readonly job: Job;
 }
 
@@ -83,8 +82,8 @@ export class TestJobs {
     return outcomeOf(tick, all, endings);
   }
 
-  async #fire(name: string, { instance, jobs, job }: JobHere, tick: string): Promise<Ending> {
-    const ending = await fire(jobs.service, name, job, tick);
+  async #fire(name: string, { instance, job }: JobHere, tick: string): Promise<Ending> {
+    const ending = await fire(instance.injected as RedisLockService, name, job, tick);
     // Once its time has passed, it is no missed tick.
     if (ending.ran && job.schedule) account(instance.server, jobResource(name), tick);
     return ending;
@@ -96,9 +95,8 @@ export class TestJobs {
   }
 
   #find(name: string, instance: TestInstance): JobHere | undefined {
-    const jobs = instance.injected && jobsUnderTestOf(instance.injected);
-    const job = jobs?.find(name);
-    return jobs && job && { instance, jobs, job };
+    const job = partsOf(instance.injected)?.ownJobs?.find(name) as Job | undefined;
+    return job && { instance, job };
   }
 
   #found(name: string, instance: TestInstance): JobHere {
@@ -199,7 +197,7 @@ function ofOtherService(name: string, service: string): TestKitError {
 }
 
 function unknownJob(name: string, where: string, instances: readonly TestInstance[]): TestKitError {
-  const known = instances.flatMap(({ injected }) => (injected && jobsUnderTestOf(injected)?.names()) ?? []);
+  const known = instances.flatMap(({ injected }) => partsOf(injected)?.ownJobs?.names() ?? []);
   const near = nearest(name, known);
   const hint =
     near !== undefined

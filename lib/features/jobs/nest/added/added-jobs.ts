@@ -1,3 +1,4 @@
+import type { DiscoveryService } from '@nestjs/core';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
 import { inRootContext } from '../../../../kernel/util/async-contexts.js';
@@ -15,6 +16,7 @@ import { fireJob, type Job, type JobMethod, type RunTrigger, runJob } from '../r
 import { resolveJobOptions } from '../singleton-options.js';
 import { ADDED_CRON_OPTIONS, type AddedCronJob, type AddedJob, checkAddedJob, fleetOptionsOf } from './job-options.js';
 import {
+  cronJobClass,
   type CronJobLike,
   cronJobOf,
   describeTime,
@@ -27,12 +29,6 @@ import {
 type OnInterval = Extract<AddedJob, { intervalMs: unknown }>;
 type OnDate = Extract<AddedJob, { at: unknown }>;
 
-export interface SchedulerParts {
-  readonly registry: SchedulerRegistry;
-  readonly cronJobs: Parameters<typeof cronJobOf>[0];
-  readonly service: RedisLockService;
-}
-
 /** An added job, and its entry in the scheduler's registry. */
 interface AddedEntry {
   readonly job: Job;
@@ -44,7 +40,7 @@ interface AddedEntry {
 }
 
 /** A job that is being added. */
-interface Adding extends SchedulerParts, Pick<Job, 'name' | 'options'> {
+interface Adding extends Pick<Job, 'name' | 'options'> {
   readonly work: JobMethod;
   /** For messages. */
   readonly where: string;
@@ -54,24 +50,30 @@ interface Adding extends SchedulerParts, Pick<Job, 'name' | 'options'> {
 export class AddedJobs {
   readonly #entries = new Map<string, AddedEntry>();
 
+  constructor(
+    readonly registry: SchedulerRegistry,
+    private readonly discovery: DiscoveryService,
+    private readonly service: RedisLockService,
+  ) {}
+
   /** The added job of this name. One that was deleted in the scheduler's registry is none any more. */
-  find(registry: SchedulerRegistry, name: string): Job | undefined {
-    return this.#entry(registry, name)?.job;
+  find(name: string): Job | undefined {
+    return this.#entry(name)?.job;
   }
 
-  names(registry: SchedulerRegistry): string[] {
-    return [...this.#entries.keys()].filter((name) => this.#entry(registry, name));
+  names(): string[] {
+    return [...this.#entries.keys()].filter((name) => this.#entry(name));
   }
 
   /**
    * @throws InvalidLockOptionsError when an option is invalid or the name is taken; then nothing was changed
    */
-  add(job: AddedJob, work: JobMethod, parts: SchedulerParts): Job {
+  add(job: AddedJob, work: JobMethod): Job {
     const kind = checkAddedJob(job);
     const { name } = job;
     const where = `SingletonJobs.add({ name: ${quote(name)} })`;
-    this.#checkName(parts.registry, name);
-    const adding = { ...parts, name, work, where };
+    this.#checkName(name);
+    const adding = { name, work, where };
     if (kind === 'intervalMs') {
       const { intervalMs } = job as OnInterval;
       const options = resolveIntervalOptions(fleetOptionsOf(job), intervalMs, where);
@@ -85,8 +87,8 @@ export class AddedJobs {
   }
 
   /** Checks that an added job can have another schedule: one with `at` is removed after its run. */
-  checkReschedule(registry: SchedulerRegistry, name: string, cron: unknown): void {
-    if (typeof cron !== 'string' || !this.#entry(registry, name)?.isOnce) return;
+  checkReschedule(name: string, cron: unknown): void {
+    if (typeof cron !== 'string' || !this.#entry(name)?.isOnce) return;
     throw new InvalidLockOptionsError(
       `The job ${quote(name)} was added with at, so it can only get another date. For an expression, remove it and ` +
         'add it again.',
@@ -94,17 +96,17 @@ export class AddedJobs {
     );
   }
 
-  /** Ends the schedule of a job. A run continues to its end. @returns whether there was such a job */
-  remove(registry: SchedulerRegistry, name: string): boolean {
-    const entry = this.#entry(registry, name);
-    if (!entry) return false;
-    if (entry.kind === 'cron') registry.deleteCronJob(name);
-    else registry.deleteInterval(name);
+  /** Ends the schedule of a job. A run continues to its end. */
+  remove(name: string): void {
+    const entry = this.#entry(name);
+    if (!entry) return;
+    if (entry.kind === 'cron') this.registry.deleteCronJob(name);
+    else this.registry.deleteInterval(name);
     this.#entries.delete(name);
-    return true;
   }
 
-  #entry(registry: SchedulerRegistry, name: string): AddedEntry | undefined {
+  #entry(name: string): AddedEntry | undefined {
+    const { registry } = this;
     const entry = this.#entries.get(name);
     if (!entry) return undefined;
     if (registry.doesExist(entry.kind, name)) {
@@ -115,56 +117,58 @@ export class AddedJobs {
     return undefined;
   }
 
-  #checkName(registry: SchedulerRegistry, name: string): void {
-    const kind = (['cron', 'interval', 'timeout'] as const).find((each) => registry.doesExist(each, name));
+  #checkName(name: string): void {
+    const kind = (['cron', 'interval', 'timeout'] as const).find((each) => this.registry.doesExist(each, name));
     if (kind === undefined) return;
-    const what = this.#entry(registry, name) ? 'was added already' : `is in the SchedulerRegistry already, as ${kind}`;
+    const what = this.#entry(name) ? 'was added already' : `is in the SchedulerRegistry already, as ${kind}`;
     throw new InvalidLockOptionsError(
       `A job called ${quote(name)} ${what}. Remove it first, or give this one another name.`,
       'name',
     );
   }
 
-  #addInterval({ name, options, work, registry, service }: Adding, intervalMs: number): Job {
+  #addInterval({ name, options, work }: Adding, intervalMs: number): Job {
+    const { service } = this;
     const tickAt = (wallNow: number): RunTrigger['tick'] => intervalTick(intervalMs, wallNow);
-    const isHere = (): boolean => this.find(registry, name) === job;
-    const timerHere = () => (isHere() ? timer : undefined);
+    const timerHere = () => (this.find(name) === job ? timer : undefined);
     const job = jobOf(service, { name, options, schedule: undefined, intervalMs, timer: timerHere, tickAt }, work);
     // Not in the context of the caller, which may be a request.
     const timer = inRootContext(() => setInterval(() => void fireJob(service, job), intervalMs));
-    registry.addInterval(name, timer);
+    this.registry.addInterval(name, timer);
     this.#entries.set(name, { job, kind: 'interval', isOnce: false, scheduled: timer });
     return job;
   }
 
   #addCron(adding: Adding, { cron, timeZone, utcOffset }: AddedCronJob): Job {
     const source = { cronTime: cron, timeZone, utcOffset };
-    return this.#schedule(adding, source, 'cron', (job) => fireJob(adding.service, job)).job;
+    return this.#schedule(adding, source, 'cron', (job) => fireJob(this.service, job)).job;
   }
 
   /** A job that runs once leaves no trace: many may be added, with new names. */
   #addDate(adding: Adding, { at }: OnDate): Job {
-    const { name, registry, service, where } = adding;
+    const { name, where } = adding;
     const fire = async (job: Job): Promise<void> => {
       const { cronTime } = entry.scheduled;
-      await fireJob(service, job);
+      await fireJob(this.service, job);
       // It may have got another date since, and another job may have its name.
-      if (this.#entry(registry, name) === entry && entry.scheduled.cronTime === cronTime) this.remove(registry, name);
+      if (this.#entry(name) === entry && entry.scheduled.cronTime === cronTime) this.remove(name);
     };
     const entry = this.#schedule(adding, { cronTime: dateOf(at, where) }, 'at', fire);
     return entry.job;
   }
 
   #schedule(
-    { name, options, work, where, registry, cronJobs, service }: Adding,
+    { name, options, work, where }: Adding,
     source: StatedSchedule,
     option: 'cron' | 'at',
     fire: (job: Job) => Promise<void>,
   ): AddedEntry & { readonly scheduled: CronJobLike } {
+    const { registry, discovery, service } = this;
     const place = { where, option };
+    const cronJobs = cronJobClass(registry, discovery);
     const scheduled = cronJobOf(cronJobs, place, { ...source, name, onTick: () => fire(job) });
     const tickAt = (wallNow: number): RunTrigger['tick'] => cronTickAt(scheduled.cronTime, wallNow, options);
-    const schedule = () => (this.find(registry, name) === job ? scheduleOf(scheduled) : undefined);
+    const schedule = () => (this.find(name) === job ? scheduleOf(scheduled) : undefined);
     const isOrdered = typeof source.cronTime === 'string';
     const job = jobOf(service, { name, options, schedule: isOrdered ? schedule : undefined, tickAt }, work);
     registry.addCronJob(name, scheduled as never);

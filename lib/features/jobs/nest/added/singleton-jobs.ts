@@ -32,20 +32,9 @@ import {
   RUN_NOW_OPTIONS,
   type RunNowOptions,
 } from './job-options.js';
-import { AddedJobs, type SchedulerParts } from './added-jobs.js';
-import { cronJobClass, type CronJobLike, setCronTime } from '../job-schedules.js';
+import { AddedJobs } from './added-jobs.js';
+import { type CronJobLike, setCronTime } from '../job-schedules.js';
 import type { JobPause } from '../../core/job-state.js';
-
-/** The jobs of one application, for a test. */
-interface JobsUnderTest {
-  readonly service: RedisLockService;
-  names(): string[];
-  find(name: string): Job | undefined;
-}
-
-export function jobsUnderTestOf(service: object): JobsUnderTest | undefined {
-  return partsOf(service)?.jobsUnderTest as JobsUnderTest | undefined;
-}
 
 interface JobsDeps {
   readonly service: RedisLockService;
@@ -65,24 +54,17 @@ interface JobsDeps {
  */
 export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly #deps: JobsDeps;
-  readonly #added = new AddedJobs();
+  #added: AddedJobs | undefined;
   /** As `@nestjs/schedule` logs the errors of its jobs. */
   readonly #logger = new Logger('Scheduler');
   #state: 'starting' | 'running' | 'closed' = 'starting';
-  #registry: SchedulerRegistry | undefined;
 
   /** @internal */
   constructor(deps: JobsDeps) {
     this.#deps = deps;
     const { service } = deps;
     const parts = partsOf(service);
-    if (parts) parts.ownJobs = () => new Set(this.#names());
-    if (!parts?.place) return;
-    parts.jobsUnderTest = {
-      service,
-      names: () => this.#names(),
-      find: (name) => this.#find(name),
-    } satisfies JobsUnderTest;
+    if (parts) parts.ownJobs = { names: () => this.#names(), find: (name) => this.#find(name) };
   }
 
   /**
@@ -98,7 +80,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   add(job: AddedJob, work: JobMethod): void {
     this.#checkRuns('add');
     checkFunction('work of SingletonJobs.add', work);
-    const parts = this.#schedulerParts();
+    const scheduled = this.#scheduled();
     const decorated = this.#deps.explorer.jobs.get(job?.name);
     if (decorated) {
       throw new InvalidLockOptionsError(
@@ -108,7 +90,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     }
     const { onMissed } = (job ?? {}) as Partial<AddedCronJob>;
     checkMissedIsKept(this.#deps.service, onMissed, `The job ${quote(String(job?.name))}`);
-    const added = this.#added.add(job, work, parts);
+    const added = scheduled.add(job, work);
     groupsOf(this.#deps.service)?.register('job', added.name);
     // One on a single date misses no tick, and leaves no trace.
     if (added.schedule || job.intervalMs !== undefined) watchJob(this.#deps.service, added);
@@ -123,7 +105,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
    */
   remove(name: string): void {
     this.#checkAdded('remove', name);
-    this.#added.remove(this.#scheduler(), name);
+    this.#scheduled().remove(name);
     partsOf(this.#deps.service)?.jobs?.missed.remove(name);
   }
 
@@ -140,7 +122,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   reschedule(name: string, cron: AddedCronJob['cron']): void {
     this.#checkRuns('reschedule');
     jobResource(name);
-    const registry = this.#scheduler();
+    const scheduled = this.#scheduled();
+    const { registry } = scheduled;
     if (!this.#find(name)) throw JobNotFoundError.unknown(name, 'This instance', this.#names(), GONE_AFTER_DATE);
     if (!registry.doesExist('cron', name)) {
       throw new InvalidLockOptionsError(
@@ -149,7 +132,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
         'name',
       );
     }
-    this.#added.checkReschedule(registry, name, cron);
+    scheduled.checkReschedule(name, cron);
     const job = registry.getCronJob(name) as unknown as CronJobLike;
     const { timeZone, utcOffset } = job.cronTime;
     const place = { where: `SingletonJobs.reschedule(${quote(name)})`, option: 'cron' };
@@ -260,8 +243,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
 
   /** Called by Nest. */
   onModuleInit(): void {
-    const found = this.#deps.discovery.getProviders().find((provider) => provider.name === 'SchedulerRegistry');
-    this.#registry = found?.instance as SchedulerRegistry | undefined;
+    const { service, discovery } = this.#deps;
+    const found = discovery.getProviders().find((provider) => provider.name === 'SchedulerRegistry');
+    if (found?.instance) this.#added = new AddedJobs(found.instance as SchedulerRegistry, discovery, service);
   }
 
   /** Called by Nest. From now on, jobs can be added. */
@@ -303,14 +287,8 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     return jobRecordsOf(this.#deps.service);
   }
 
-  #schedulerParts(): SchedulerParts {
-    const { service, discovery } = this.#deps;
-    const registry = this.#scheduler();
-    return { registry, cronJobs: cronJobClass(registry, discovery), service };
-  }
-
-  #scheduler(): SchedulerRegistry {
-    if (this.#registry) return this.#registry;
+  #scheduled(): AddedJobs {
+    if (this.#added) return this.#added;
     throw new InvalidLockOptionsError(
       'SingletonJobs cannot find a SchedulerRegistry. Import ScheduleModule.forRoot() of @nestjs/schedule in the root module.',
       'imports',
@@ -335,7 +313,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   #checkAdded(method: string, name: string): void {
     this.#checkRuns(method);
     jobResource(name);
-    if (this.#added.find(this.#scheduler(), name)) return;
+    if (this.#scheduled().find(name)) return;
     const decorated = this.#deps.explorer.jobs.get(name);
     if (!decorated) throw JobNotFoundError.unknown(name, 'This instance', this.#names());
     throw new InvalidLockOptionsError(
@@ -346,13 +324,12 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   #find(name: string): Job | undefined {
-    return (this.#registry && this.#added.find(this.#registry, name)) ?? this.#deps.explorer.jobs.get(name);
+    return this.#added?.find(name) ?? this.#deps.explorer.jobs.get(name);
   }
 
   /** The names of the jobs that this instance can run. */
   #names(): string[] {
-    const added = this.#registry ? this.#added.names(this.#registry) : [];
-    return [...this.#deps.explorer.jobs.keys(), ...added];
+    return [...this.#deps.explorer.jobs.keys(), ...(this.#added?.names() ?? [])];
   }
 }
 

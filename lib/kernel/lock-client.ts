@@ -156,10 +156,7 @@ export class LockClient {
   ): Promise<TryUsingResult<T>> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
     const transaction = this.leases.transactions?.current();
-    if (transaction) {
-      const ran = await this.#usingIn(transaction, 'tryUsing', resource, options, work);
-      return ran ? { ran: true, value: ran.value } : { ran: false };
-    }
+    if (transaction) return this.#usingIn(transaction, 'tryUsing', resource, options, work);
     const lease = await this.tryAcquire(resource, options);
     return lease ? { ran: true, value: await this.leases.runUnder(lease, work, options?.onLost) } : { ran: false };
   }
@@ -170,7 +167,7 @@ export class LockClient {
       checkWork(work);
       const transaction = this.leases.transactions?.current();
       // It is never refused without an error.
-      if (transaction) return this.#usingIn(transaction, 'using', resource, options, work).then((ran) => ran!.value);
+      if (transaction) return this.#usingIn(transaction, 'using', resource, options, work).then(({ value }) => value!);
       return this.leases.runUnder(this.acquire(resource, options), work, options?.onLost);
     } catch (error) {
       return Promise.reject(error);
@@ -183,7 +180,7 @@ export class LockClient {
     resource: ResourceNames,
     options: LockOptions | undefined,
     work: LockedWork<T>,
-  ): Promise<{ value: T } | undefined> {
+  ): Promise<TryUsingResult<T>> {
     const mayBeRefused = call === 'tryUsing';
     const names = this.#namesOf(resource, call, options);
     const defaults = mayBeRefused ? this.#tryDefaults : this.deps.defaults;

@@ -17,23 +17,7 @@ import { RedisRollCalls } from './redis-roll-calls.js';
 import { type Keys, newestOf, waitersOf } from './keys.js';
 import { keepPlaces, Renewals } from './in-one-script.js';
 import { RestartQuarantineError } from './script/restart-quarantine.js';
-import {
-  ACQUIRE,
-  DOWNGRADE,
-  FORCE_RELEASE,
-  INSPECT,
-  LABEL,
-  LOWER_PERMITS,
-  RAISE_TOKEN,
-  RELEASE,
-  RENEW_EXACTLY,
-  RESIZE,
-  RETAIN,
-  ROTATE,
-  SET_DEPTH,
-  VERIFY,
-  WATCH,
-} from './script/scripts.js';
+import * as SCRIPTS from './script/scripts.js';
 import type { FlaggedScript } from './script/script.js';
 import type { ScriptHost } from './script-host.js';
 import {
@@ -108,7 +92,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     const keys = this.#lockKeys(resource);
     const args = [id, leaseMs, queueing ? stamp(queueing) : ''];
     pushUnusual(owner, queueing, keys, args);
-    return this.run(ACQUIRE, keys, args, this.#readAcquired);
+    return this.run(SCRIPTS.ACQUIRE, keys, args, this.#readAcquired);
   }
 
   async keepPlaces(places: readonly KeptPlace[], sentAt: number): Promise<readonly KeepReply[]> {
@@ -121,7 +105,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
     const args = [leaving.id, next.id, leaseMs, stamp(queueing)];
     pushUnusual(next, queueing, keys, args);
     try {
-      return await this.run(ROTATE, keys, args, this.#readRotated);
+      return await this.run(SCRIPTS.ROTATE, keys, args, this.#readRotated);
     } catch (error) {
       if (!(error instanceof RestartQuarantineError)) throw error;
       return { released: await this.release(leaving), next: error };
@@ -129,51 +113,51 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   }
 
   setDepth({ resource, id }: LockOwner, depth: number, leaseMs: number): Promise<boolean> {
-    return this.run(SET_DEPTH, [this.keys.lock(resource)], [id, depth, leaseMs], isOne);
+    return this.run(SCRIPTS.SET_DEPTH, [this.keys.lock(resource)], [id, depth, leaseMs], isOne);
   }
 
   renew(owner: LockOwner, leaseMs: number, exactly?: boolean): Promise<boolean> {
     if (!exactly) return this.#renewals.add(owner, leaseMs);
     const lock = this.keys.lock(owner.resource);
-    return this.run(RENEW_EXACTLY, [lock, waitersOf(lock)], [owner.id, leaseMs], isOne);
+    return this.run(SCRIPTS.RENEW_EXACTLY, [lock, waitersOf(lock)], [owner.id, leaseMs], isOne);
   }
 
   release({ resource, id }: LockOwner, lazily?: boolean): Promise<boolean> {
-    return this.passOn(RELEASE, resource, [id], lazily);
+    return this.passOn(SCRIPTS.RELEASE, resource, [id], lazily);
   }
 
   retain({ resource, id }: LockOwner, { minHoldMs, leftMs }: Retention, lazily?: boolean): Promise<boolean> {
-    return this.passOn(RETAIN, resource, [id, minHoldMs ?? '', leftMs], lazily);
+    return this.passOn(SCRIPTS.RETAIN, resource, [id, minHoldMs ?? '', leftMs], lazily);
   }
 
   label({ resource, id }: LockOwner, label: string | undefined, lazily?: boolean): Promise<boolean> {
-    return this.run(LABEL, [this.keys.lock(resource)], [id, label ?? ''], isOne, lazily);
+    return this.run(SCRIPTS.LABEL, [this.keys.lock(resource)], [id, label ?? ''], isOne, lazily);
   }
 
   verify({ resource, id }: LockOwner): Promise<boolean> {
-    return this.run(VERIFY, [this.keys.lock(resource)], [id], isOne);
+    return this.run(SCRIPTS.VERIFY, [this.keys.lock(resource)], [id], isOne);
   }
 
   downgrade({ resource, id }: LockOwner, leaseMs: number): Promise<boolean> {
-    return this.passOn(DOWNGRADE, resource, [id, leaseMs]);
+    return this.passOn(SCRIPTS.DOWNGRADE, resource, [id, leaseMs]);
   }
 
   raiseToken({ resource, id }: LockOwner, fencingToken: number): Promise<boolean> {
     const lock = this.keys.lock(resource);
-    return this.run(RAISE_TOKEN, [lock, this.keys.fence(lock)], [id, fencingToken], isOne);
+    return this.run(SCRIPTS.RAISE_TOKEN, [lock, this.keys.fence(lock)], [id, fencingToken], isOne);
   }
 
   lowerPermits({ resource, id }: LockOwner, count: number): Promise<boolean> {
-    return this.passOn(LOWER_PERMITS, resource, [id, count]);
+    return this.passOn(SCRIPTS.LOWER_PERMITS, resource, [id, count]);
   }
 
   resize(resource: string, total: number): Promise<boolean> {
-    return this.passOn(RESIZE, resource, [total]);
+    return this.passOn(SCRIPTS.RESIZE, resource, [total]);
   }
 
   watch({ resource, id, mark }: Watcher, watchMs: number): Promise<WatchReply> {
     const read = (reply: unknown) => readWatchReply(reply, this.clientId);
-    return this.run(WATCH, this.#lockKeys(resource), [id, mark, watchMs], read);
+    return this.run(SCRIPTS.WATCH, this.#lockKeys(resource), [id, mark, watchMs], read);
   }
 
   fenceOf(resource: string): string {
@@ -186,11 +170,11 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
 
   inspect(resource: string): Promise<LockState> {
     const keys = [this.keys.lock(resource), this.keys.waiters(resource)];
-    return this.run(INSPECT, keys, [], (reply) => readState(resource, reply as InspectReply, this.clientId));
+    return this.run(SCRIPTS.INSPECT, keys, [], (reply) => readState(resource, reply as InspectReply, this.clientId));
   }
 
   forceRelease(resource: string, fencingToken: number): Promise<boolean> {
-    return this.passOn(FORCE_RELEASE, resource, [fencingToken]);
+    return this.passOn(SCRIPTS.FORCE_RELEASE, resource, [fencingToken]);
   }
 
   listen(listener: StoreListener): void {
@@ -220,7 +204,7 @@ export abstract class ScriptLockStore implements LockStore, ScriptHost {
   /** Grants the rest. If this process dies before, the waiter that the script has notified of it does. */
   async #goOn(keys: readonly string[]): Promise<void> {
     try {
-      while (await this.run(RELEASE, keys, [NO_OWNER], hasMore));
+      while (await this.run(SCRIPTS.RELEASE, keys, [NO_OWNER], hasMore));
     } catch {
       // Redis does not answer, or this store was closed. A waiter grants the rest.
     }

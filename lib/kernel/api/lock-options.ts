@@ -256,20 +256,7 @@ export const LOCK_OPTIONS = new OptionTable({
 } satisfies OptionsOf<LockOptions>);
 
 /** The options that a module sets for all its locks. */
-export interface LockDefaults extends Required<
-  Pick<
-    LockOptions,
-    | 'leaseMs'
-    | 'waitMs'
-    | 'unavailableMs'
-    | 'watchdog'
-    | 'attemptTimeoutMs'
-    | 'strictOrder'
-    | 'maxWaiters'
-    | 'backgroundRelease'
-    | 'warnAfterMs'
-  >
-> {
+export interface LockDefaults extends Required<Pick<LockOptions, keyof typeof DEFAULT_OPTIONS>> {
   /** A store that may have lost its locks grants none for this long, so no lease may be longer. @default no limit */
   readonly restartQuarantineMs?: number | undefined;
 }

@@ -1,7 +1,7 @@
 import { nullIfBusy } from '../acquiring/acquire-errors.js';
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { LockReentryError } from '../api/lease-errors.js';
-import type { LockedWork } from '../api/lease.js';
+import type { LockedWork, TryUsingResult } from '../api/lease.js';
 import type { OnLost, ResolvedLockOptions } from '../api/lock-options.js';
 import type { TransactionHooks } from '../api/transactions.js';
 import { describeValue } from '../api/validation.js';
@@ -72,18 +72,19 @@ export class OpenTransaction {
 
   /**
    * Runs the work under a lease that is released at the end of the transaction. A lease that the transaction already
-   * has is used again: a second one would have to wait for the first. @returns `undefined` if the call was refused
+   * has is used again: a second one would have to wait for the first. @returns whether it ran: a call may be refused
    */
   async using<T>(
     names: readonly string[],
     options: ResolvedLockOptions,
     mayBeRefused: boolean,
     work: LockedWork<T>,
-  ): Promise<{ value: T } | undefined> {
+  ): Promise<TryUsingResult<T>> {
     const claimed = options.permits ? [] : this.#claim(names);
     try {
       const lease = await this.#acquire(names, options, mayBeRefused);
-      return lease === null ? undefined : { value: await this.leases.runUnder(lease, work, options.onLost, this) };
+      if (lease === null) return { ran: false };
+      return { ran: true, value: await this.leases.runUnder(lease, work, options.onLost, this) };
     } finally {
       for (const name of claimed) this.#claimed.delete(name);
     }

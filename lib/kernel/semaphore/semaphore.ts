@@ -73,7 +73,7 @@ export class Semaphore {
   async using<T>(optionsOrWork: PermitOptions | LockedWork<T> | undefined, maybeWork?: LockedWork<T>): Promise<T> {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'using');
     const transaction = this.leases.transactions?.current();
-    if (transaction) return (await transaction.using([this.resource], this.#resolve(options), false, work))!.value;
+    if (transaction) return (await transaction.using([this.resource], this.#resolve(options), false, work)).value!;
     return await this.leases.runUnder(await this.#acquire(options), work, options?.onLost);
   }
 
@@ -93,9 +93,7 @@ export class Semaphore {
     const [options, work] = optionsAndWork(optionsOrWork, maybeWork, 'tryUsing');
     const transaction = this.leases.transactions?.current();
     if (transaction) {
-      const resolved = this.#resolve(options, options?.waitMs ?? 0);
-      const ran = await transaction.using([this.resource], resolved, true, work);
-      return ran ? { ran: true, value: ran.value } : { ran: false };
+      return transaction.using([this.resource], this.#resolve(options, options?.waitMs ?? 0), true, work);
     }
     const lease = await this.#tryAcquire(options);
     return lease ? { ran: true, value: await this.leases.runUnder(lease, work, options?.onLost) } : { ran: false };

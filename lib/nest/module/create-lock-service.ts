@@ -1,4 +1,6 @@
+import { pick } from '../../kernel/api/validation.js';
 import { LockClient } from '../../kernel/lock-client.js';
+import { defined } from '../../kernel/util/objects.js';
 import { OnceCalls } from '../../features/once/core/once-calls.js';
 import { CampaignLog } from '../../features/leader/nest/campaign-log.js';
 import { OnceLog } from '../../features/once/nest/once-log.js';
@@ -16,30 +18,22 @@ export async function createLockService(
   name = DEFAULT_NAME,
   testStores: TestStores | null = null,
 ): Promise<RedisLockService> {
-  const { instanceId, isNamed, defaults, observers, onLeak, transactions } = options;
+  const { instanceId, isNamed, defaults, observers, transactions } = options;
   const place = testStores?.place({ service: name, instanceId, isNamed });
   const log = new StartLog(name);
   if (place && process.env['NODE_ENV'] === 'production') log.testLocks();
   const stores = place ? place.stores : await createStores(options, log);
-  const { group, labelGroups, suspiciousNames, telemetry, contention } = options;
   const logger = loggerOf(name);
   const warn = (line: string): void => logger.warn(line);
   const { locks: store, jobs, results, clock, random } = stores;
   const events = new LockEventLog(name, clock);
-  const all = [...telemetry, { start: () => () => events.close() }];
+  const all = [...options.telemetry, { start: () => () => events.close() }];
   const client = new LockClient({
+    ...pick(options, 'defaults', 'onLeak', 'transactions', 'group', 'labelGroups', 'suspiciousNames', 'contention'),
+    ...defined({ clock, random }),
     store,
-    ...(clock && { clock }),
-    ...(random && { random }),
-    defaults,
-    onLeak,
-    transactions,
     service: name,
-    group,
-    labelGroups,
-    suspiciousNames,
     telemetry: place ? [...all, place.telemetry] : all,
-    contention,
     warn,
   });
   events.listenTo(client.observers, client.closing, () => client.countWaiting());
@@ -56,12 +50,12 @@ export async function createLockService(
   const service = new RedisLockService({
     client,
     singletonRuns: client.jobs.runs(jobs),
-    once: new OnceCalls(client.deps, client.leases, client.watches, results, suspiciousNames),
+    once: new OnceCalls(client.deps, client.leases, client.watches, results, options.suspiciousNames),
     drainMs,
     onStarted: started,
     clock,
     transactions,
-    jobs: { missed: client.jobs.missedTicks(jobs), records: client.jobs.records(jobs), refusal: jobs.refusal },
+    jobs: { missed: client.jobs.missedTicks(jobs), records: client.jobs.records(jobs) },
     place,
   });
   place?.created(client, service);

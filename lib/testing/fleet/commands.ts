@@ -68,26 +68,10 @@ type Method = (...args: never[]) => Promise<unknown>;
 /** Sends a command of a port. @param execute calls the store behind */
 export type Send<V> = (verb: V, args: never[], execute: () => Promise<unknown>) => Promise<unknown>;
 
+type CommandOf<P> = { [K in keyof P]: P[K] extends Method ? K : never }[keyof P];
+
 /** The methods of a lock store that send a command. */
-export const LOCK_COMMANDS = [
-  'acquire',
-  'rotate',
-  'setDepth',
-  'renew',
-  'release',
-  'retain',
-  'label',
-  'verify',
-  'downgrade',
-  'raiseToken',
-  'lowerPermits',
-  'resize',
-  'inspect',
-  'list',
-  'forceRelease',
-  'watch',
-] as const satisfies readonly (keyof LockStore)[];
-export type LockCommand = (typeof LOCK_COMMANDS)[number];
+export type LockCommand = Exclude<CommandOf<LockStore>, 'close' | undefined>;
 
 /** Describes each command by its arguments. Without a verb, that is the name of the method. */
 export type Describe<P, V extends keyof P> = {
@@ -97,7 +81,7 @@ export type Describe<P, V extends keyof P> = {
 };
 
 /** Makes methods of a port that send each command to the store behind. */
-function forwarded<P, V extends string & keyof P>(inner: P, verbs: readonly V[], send: Send<V>): Pick<P, V> {
+export function forwarded<P, V extends string & keyof P>(inner: P, verbs: readonly V[], send: Send<V>): Pick<P, V> {
   const methods = verbs.map((verb) => {
     const method: Method = (...args) => send(verb, args, () => (inner[verb] as Method).apply(inner, args));
     return [verb, method];
@@ -121,10 +105,3 @@ export function sendBy<P, V extends string & keyof P>(path: CommandPath, descrip
     return path.send({ verb: verb as Verb, ...describe(...args) }, execute);
   };
 }
-
-/** The commands of a lock store, as methods that send each to the store behind. */
-export const ForwardedLocks = class {
-  constructor(inner: LockStore, send: Send<LockCommand>) {
-    Object.assign(this, forwarded(inner, LOCK_COMMANDS, send));
-  }
-} as new (inner: LockStore, send: Send<LockCommand>) => Pick<LockStore, LockCommand>;

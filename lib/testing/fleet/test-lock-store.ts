@@ -1,7 +1,15 @@
 import type { StoreProbe } from '../../kernel/store/store-probe.js';
 import { LockStoreError } from '../../kernel/store/store-error.js';
 import type { RollCalls, MessageHealth, StoreListener } from '../../kernel/store/message-health.js';
-import { type Describe, type LockCommand, ForwardedLocks, type CommandPath, sendBy, throughPath } from './commands.js';
+import {
+  type CommandPath,
+  type Describe,
+  forwarded,
+  type LockCommand,
+  type Send,
+  sendBy,
+  throughPath,
+} from './commands.js';
 import type { LockOwner, LockStore, KeptPlace, KeepReply } from '../../kernel/store/lock-store.js';
 
 export const by = ({ resource, id: owner }: Pick<LockOwner, 'resource' | 'id'>) => ({ resource, owner });
@@ -27,6 +35,15 @@ const TOLD: Describe<LockStore, LockCommand> = {
   forceRelease: about,
   watch: (watcher, leaseMs) => ({ ...by(watcher), leaseMs }),
 };
+
+export const LOCK_COMMANDS = Object.keys(TOLD) as LockCommand[];
+
+/** The commands of a lock store, as methods that send each to the store behind. */
+export const ForwardedLocks = class {
+  constructor(inner: LockStore, send: Send<LockCommand>) {
+    Object.assign(this, forwarded(inner, LOCK_COMMANDS, send));
+  }
+} as new (inner: LockStore, send: Send<LockCommand>) => Pick<LockStore, LockCommand>;
 
 const ROLL = () => ({ verb: 'roll', resource: '' }) as const;
 

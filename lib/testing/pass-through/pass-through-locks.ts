@@ -1,5 +1,6 @@
 import {
   DEFAULT_OPTIONS,
+  type LockDefaults,
   type ResolvedLockOptions,
   resolveLockDefaults,
   resolveLockOptions,
@@ -38,23 +39,8 @@ import { soon } from '../../kernel/util/promises.js';
 export interface PassThroughOptions
   extends
     Pick<RedisLockModuleExtras, 'service'>,
-    Pick<
-      RedisLockModuleSettings,
-      | 'leaseMs'
-      | 'waitMs'
-      | 'unavailableMs'
-      | 'watchdog'
-      | 'attemptTimeoutMs'
-      | 'strictOrder'
-      | 'maxWaiters'
-      | 'backgroundRelease'
-      | 'warnAfterMs'
-      | 'observers'
-      | 'transactions'
-      | 'group'
-      | 'labelGroups'
-      | 'suspiciousNames'
-    > {}
+    Partial<Omit<LockDefaults, 'restartQuarantineMs'>>,
+    Pick<RedisLockModuleSettings, 'observers' | 'transactions' | 'group' | 'labelGroups' | 'suspiciousNames'> {}
 
 /** The holder in errors and logs. */
 const INSTANCE_ID = 'unit-test';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../lib/kernel/util/clock.js';
-import { ForwardedLocks } from '../../../lib/testing/fleet/commands.js';
+import { ForwardedLocks } from '../../../lib/testing/fleet/test-lock-store.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
 import type { StoreListener } from '../../../lib/kernel/store/message-health.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/store-error.js';

@@ -7,10 +7,9 @@ import type {
 } from '../../../lib/kernel/store/message-health.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
 import { LockStoreError, type StoreFailure } from '../../../lib/kernel/store/store-error.js';
-import { LOCK_COMMANDS } from '../../../lib/testing/fleet/commands.js';
 import type { StoreProbe } from '../../../lib/kernel/store/store-probe.js';
 import type { FreedMessage } from '../../../lib/kernel/store/watch-store.js';
-import { TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
+import { LOCK_COMMANDS, TestLockStore } from '../../../lib/testing/fleet/test-lock-store.js';
 
 export type { Fate };
 

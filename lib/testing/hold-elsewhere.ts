@@ -1,5 +1,5 @@
 import { InvalidLockOptionsError } from '../kernel/api/errors.js';
-import { checked, type OptionsOf, OptionTable, durationOrInfinity, text } from '../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../kernel/api/validation.js';
 import type { Lease } from '../kernel/api/lease.js';
 import { LOCK_OPTIONS, type LockMode, resolveLockOptions } from '../kernel/api/lock-options.js';
 import { checkResource, JOB_PREFIX, LEADER_PREFIX } from '../kernel/api/resource.js';
@@ -66,12 +66,12 @@ const { mode, leaseMs } = LOCK_OPTIONS.options;
 const { permits } = SEMAPHORE_OPTIONS.options;
 
 export const HOLD_ELSEWHERE_OPTIONS = new OptionTable({
-  mode: checked<Exclude<LockMode, 'semaphore'>>(mode.check),
+  mode: Option.checked<Exclude<LockMode, 'semaphore'>>(mode.check),
   permits: permits.default(1),
   total: permits,
-  instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -').default('elsewhere'),
+  instanceId: Option.text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -').default('elsewhere'),
   leaseMs,
-  waitMs: durationOrInfinity().default(0),
+  waitMs: Option.durationOrInfinity().default(0),
 } satisfies OptionsOf<HoldElsewhereOptions>);
 
 /** Lets another application of the fleet acquire the resource. */

@@ -1,15 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../kernel/api/errors.js';
-import {
-  checked,
-  describeValue,
-  flag,
-  oneOf,
-  type OptionsOf,
-  OptionTable,
-  text,
-  wrongValue,
-} from '../kernel/api/validation.js';
+import { describeValue, Option, type OptionsOf, OptionTable, wrongValue } from '../kernel/api/validation.js';
 import type { OptionsWithConnection, RedisLockModuleExtras } from '../nest/module/module-options.js';
 import { RedisLockModule } from '../nest/module/redis-lock.module.js';
 import { TEST_STORES, type TestStores } from '../nest/service-parts.js';
@@ -49,10 +40,10 @@ export interface TestLocksOptions {
 }
 
 export const TEST_LOCKS_OPTIONS = new OptionTable({
-  fleet: text(/^.{1,100}$/u, '1 to 100 characters'),
-  clock: oneOf<TestClock>(['real', 'manual']).default('real'),
-  startsAt: checked<Date | number>(checkDate),
-  throwOnLockOrder: flag().default(false),
+  fleet: Option.text(/^.{1,100}$/u, '1 to 100 characters'),
+  clock: Option.oneOf<TestClock>(['real', 'manual']).default('real'),
+  startsAt: Option.checked<Date | number>(checkDate),
+  throwOnLockOrder: Option.flag().default(false),
 } satisfies OptionsOf<TestLocksOptions>);
 
 function checkDate(option: string, value: unknown): void {

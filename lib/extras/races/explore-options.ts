@@ -1,16 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  atLeast,
-  callback,
-  checked,
-  checkOneOf,
-  flag,
-  milliseconds,
-  oneOf,
-  type OptionsOf,
-  OptionTable,
-  wrongValue,
-} from '../../kernel/api/validation.js';
+import { checkOneOf, Option, type OptionsOf, OptionTable, wrongValue } from '../../kernel/api/validation.js';
 import type { FaultKind } from './locks/race-kit.js';
 import type { Choice } from './schedule/schedule.js';
 
@@ -117,17 +106,17 @@ const FAULTS: readonly FaultKind[] = ['kill', 'stall', 'lose'];
 type Options = ExploreRacesOptions<object>;
 
 export const EXPLORE_OPTIONS = new OptionTable({
-  invariant: callback<Options['invariant']>().required(),
-  schedules: checked<'all' | number>(checkSchedules).default('all'),
-  seed: checked<number | string>(checkSeed).default(1),
-  faults: checked<readonly FaultKind[]>(checkFaults),
-  maxFaults: atLeast(1, 'faults').default(1),
-  shares: oneOf<'anything' | 'named'>(['anything', 'named']).default('anything'),
-  mayThrow: callback<NonNullable<Options['mayThrow']>>(),
-  maxSchedules: atLeast(1, 'schedules').default(20_000),
-  maxSteps: atLeast(1, 'steps').default(500),
-  patienceMs: milliseconds(1).default(1_000),
-  throws: flag().default(true),
+  invariant: Option.callback<Options['invariant']>().required(),
+  schedules: Option.checked<'all' | number>(checkSchedules).default('all'),
+  seed: Option.checked<number | string>(checkSeed).default(1),
+  faults: Option.checked<readonly FaultKind[]>(checkFaults),
+  maxFaults: Option.atLeast(1, 'faults').default(1),
+  shares: Option.oneOf<'anything' | 'named'>(['anything', 'named']).default('anything'),
+  mayThrow: Option.callback<NonNullable<Options['mayThrow']>>(),
+  maxSchedules: Option.atLeast(1, 'schedules').default(20_000),
+  maxSteps: Option.atLeast(1, 'steps').default(500),
+  patienceMs: Option.milliseconds(1).default(1_000),
+  throws: Option.flag().default(true),
 } satisfies OptionsOf<Options>);
 
 export function resolveExploreOptions<World>(options: ExploreRacesOptions<World>) {

@@ -1,13 +1,10 @@
 import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import {
-  callback,
-  checked,
   checkIsObject,
   describeValue,
-  flag,
+  Option,
   type OptionsOf,
   OptionTable,
-  text,
   wrongValue,
 } from '../../kernel/api/validation.js';
 import { type Access, ANYTHING, currentActor } from './schedule/race-context.js';
@@ -32,8 +29,8 @@ export interface RacePointOptions {
 }
 
 export const RACE_POINT_OPTIONS = new OptionTable({
-  object: text(/[^]/, 'text that is not empty'),
-  writes: flag().default(true),
+  object: Option.text(/[^]/, 'text that is not empty'),
+  writes: Option.flag().default(true),
 } satisfies OptionsOf<RacePointOptions>);
 
 /**
@@ -81,9 +78,9 @@ export interface RacedOptions<T> {
 }
 
 export const RACED_OPTIONS = new OptionTable({
-  name: text(/[^]/, 'text that is not empty'),
-  reads: checked<readonly never[]>(),
-  object: callback<NonNullable<RacedOptions<object>['object']>>(),
+  name: Option.text(/[^]/, 'text that is not empty'),
+  reads: Option.checked<readonly never[]>(),
+  object: Option.callback<NonNullable<RacedOptions<object>['object']>>(),
 } satisfies OptionsOf<RacedOptions<object>>);
 
 /**

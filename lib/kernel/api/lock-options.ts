@@ -4,21 +4,7 @@ import { checkLabel, encodeLabel } from './given-label.js';
 import { checkGroup } from './resource.js';
 import { ACQUIRE_MODES, type AcquireMode, type LockMode } from './lock-mode.js';
 import type { RetryStrategy } from './retry.js';
-import {
-  abortSignal,
-  atLeast,
-  callback,
-  checked,
-  countOrInfinity,
-  flag,
-  milliseconds,
-  oneOf,
-  type OptionsOf,
-  OptionTable,
-  durationOrInfinity,
-  pick,
-  wrongValue,
-} from './validation.js';
+import { Option, type OptionsOf, OptionTable, pick, wrongValue } from './validation.js';
 
 export { type AcquireMode, isSharedMode, LOCK_MODES, type LockMode } from './lock-mode.js';
 
@@ -227,36 +213,49 @@ export interface LockOptions {
 }
 
 /** The allowed length of a lease. Defaults differ by caller. */
-export const LEASE_LENGTH = milliseconds(MIN_LEASE_MS, MAX_LEASE_MS);
+export const LEASE_LENGTH = Option.milliseconds(MIN_LEASE_MS, MAX_LEASE_MS);
 
 /** Each lock option with its check and its default. */
 export const LOCK_OPTIONS = new OptionTable({
-  mode: oneOf(ACQUIRE_MODES).default('exclusive'),
+  mode: Option.oneOf(ACQUIRE_MODES).default('exclusive'),
   leaseMs: LEASE_LENGTH.default(15_000),
   // A lease, and a bit: who waits for a holder that dies has the lock within 1.1 leases.
-  waitMs: durationOrInfinity().default(18_000),
-  unavailableMs: durationOrInfinity().default(2_000),
-  watchdog: flag().default(true),
-  maxHoldMs: milliseconds(MIN_LEASE_MS),
-  minHoldMs: milliseconds(0, MAX_LEASE_MS).default(0),
-  attemptTimeoutMs: milliseconds(10, 60_000).default(1_000),
-  strictOrder: flag().default(false),
-  maxWaiters: atLeast(1, 'waiters').default(10_000),
-  maxAhead: atLeast(0, 'calls'),
-  onWait: callback<(place: PlaceInLine) => void>(),
-  backgroundRelease: flag().default(false),
-  onLost: oneOf(['throw', 'ignore'] as const).default('throw'),
-  onBusy: oneOf(['wait', 'cancelHolder'] as const).default('wait'),
-  cancellable: flag().default(false),
-  retry: checked<RetryStrategy>(checkStrategy),
-  signal: abortSignal(),
-  group: checked<string>(checkGroup),
-  label: checked<LockLabel>(checkLabel),
-  warnAfterMs: countOrInfinity(1, 'milliseconds').default(60_000),
+  waitMs: Option.durationOrInfinity().default(18_000),
+  unavailableMs: Option.durationOrInfinity().default(2_000),
+  watchdog: Option.flag().default(true),
+  maxHoldMs: Option.milliseconds(MIN_LEASE_MS),
+  minHoldMs: Option.milliseconds(0, MAX_LEASE_MS).default(0),
+  attemptTimeoutMs: Option.milliseconds(10, 60_000).default(1_000),
+  strictOrder: Option.flag().default(false),
+  maxWaiters: Option.atLeast(1, 'waiters').default(10_000),
+  maxAhead: Option.atLeast(0, 'calls'),
+  onWait: Option.callback<(place: PlaceInLine) => void>(),
+  backgroundRelease: Option.flag().default(false),
+  onLost: Option.oneOf(['throw', 'ignore'] as const).default('throw'),
+  onBusy: Option.oneOf(['wait', 'cancelHolder'] as const).default('wait'),
+  cancellable: Option.flag().default(false),
+  retry: Option.checked<RetryStrategy>(checkStrategy),
+  signal: Option.abortSignal(),
+  group: Option.checked<string>(checkGroup),
+  label: Option.checked<LockLabel>(checkLabel),
+  warnAfterMs: Option.countOrInfinity(1, 'milliseconds').default(60_000),
 } satisfies OptionsOf<LockOptions>);
 
 /** The options that a module sets for all its locks. */
-export interface LockDefaults extends Required<Pick<LockOptions, keyof typeof DEFAULT_OPTIONS>> {
+export interface LockDefaults extends Required<
+  Pick<
+    LockOptions,
+    | 'leaseMs'
+    | 'waitMs'
+    | 'unavailableMs'
+    | 'watchdog'
+    | 'attemptTimeoutMs'
+    | 'strictOrder'
+    | 'maxWaiters'
+    | 'backgroundRelease'
+    | 'warnAfterMs'
+  >
+> {
   /** A store that may have lost its locks grants none for this long, so no lease may be longer. @default no limit */
   readonly restartQuarantineMs?: number | undefined;
 }

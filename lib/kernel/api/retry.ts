@@ -1,14 +1,5 @@
 import { type AttemptOutcome, InvalidLockOptionsError } from './errors.js';
-import {
-  checked,
-  countOrInfinity,
-  describeValue,
-  flag,
-  milliseconds,
-  type OptionsOf,
-  OptionTable,
-  wrongValue,
-} from './validation.js';
+import { describeValue, Option, type OptionsOf, OptionTable, wrongValue } from './validation.js';
 
 /** The facts from which a {@link RetryStrategy} chooses the next pause. */
 export interface RetryState {
@@ -32,8 +23,8 @@ export interface RetryStrategy {
 
 const MAX_PAUSE_MS = 24 * 60 * 60 * 1000;
 
-const pauseMs = milliseconds(1, MAX_PAUSE_MS);
-const maxAttempts = countOrInfinity(1, 'attempts').default(Infinity);
+const pauseMs = Option.milliseconds(1, MAX_PAUSE_MS);
+const maxAttempts = Option.countOrInfinity(1, 'attempts').default(Infinity);
 
 export const FIXED_INTERVAL_OPTIONS = new OptionTable({
   intervalMs: pauseMs.required(),
@@ -43,8 +34,8 @@ export const FIXED_INTERVAL_OPTIONS = new OptionTable({
 export const BACKOFF_OPTIONS = new OptionTable({
   initialMs: pauseMs.default(25),
   maxMs: pauseMs.default(2_000),
-  factor: checked<number>(checkFactor).default(2),
-  jitter: flag().default(true),
+  factor: Option.checked<number>(checkFactor).default(2),
+  jitter: Option.flag().default(true),
   maxAttempts,
 } satisfies OptionsOf<NonNullable<Parameters<typeof exponentialBackoff>[0]>>);
 

@@ -106,70 +106,70 @@ export class Option<T, D extends T | undefined = undefined> {
   required(): Option<T> {
     return new Option<T>(this.check, undefined, true);
   }
-}
 
-export function integer(min: number, max: number, unit: string): Option<number> {
-  return checked<number>((option, value) => checkInteger(option, value, min, max, unit));
-}
+  static integer(min: number, max: number, unit: string): Option<number> {
+    return Option.checked<number>((option, value) => checkInteger(option, value, min, max, unit));
+  }
 
-/** A count of `min` or more. */
-export function atLeast(min: number, unit: string, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
-  return integer(min, max, unit);
-}
+  /** A count of `min` or more. */
+  static atLeast(min: number, unit: string, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+    return Option.integer(min, max, unit);
+  }
 
-/** A time in whole milliseconds. */
-export function milliseconds(min: number, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
-  return integer(min, max, 'milliseconds');
-}
+  /** A time in whole milliseconds. */
+  static milliseconds(min: number, max: number = Number.MAX_SAFE_INTEGER): Option<number> {
+    return Option.integer(min, max, 'milliseconds');
+  }
 
-/** A time in whole milliseconds, or `Infinity`. */
-export function durationOrInfinity(): Option<number> {
-  return countOrInfinity(0, 'milliseconds');
-}
+  /** A time in whole milliseconds, or `Infinity`. */
+  static durationOrInfinity(): Option<number> {
+    return Option.countOrInfinity(0, 'milliseconds');
+  }
 
-/** A count of `min` or more, or `Infinity`. */
-export function countOrInfinity(min: number, unit: string): Option<number> {
-  return checked<number>((option, value) => {
-    if (value === Infinity || isIntegerBetween(value, min, Number.MAX_SAFE_INTEGER)) return;
-    throw wrongValue(option, `an integer of ${min} or more (${unit}) or Infinity`, value);
-  });
-}
+  /** A count of `min` or more, or `Infinity`. */
+  static countOrInfinity(min: number, unit: string): Option<number> {
+    return Option.checked<number>((option, value) => {
+      if (value === Infinity || isIntegerBetween(value, min, Number.MAX_SAFE_INTEGER)) return;
+      throw wrongValue(option, `an integer of ${min} or more (${unit}) or Infinity`, value);
+    });
+  }
 
-export function flag(): Option<boolean> {
-  return checked<boolean>((option, value) => {
-    if (typeof value !== 'boolean') throw wrongValue(option, 'true or false', value);
-  });
-}
+  static flag(): Option<boolean> {
+    return Option.checked<boolean>((option, value) => {
+      if (typeof value !== 'boolean') throw wrongValue(option, 'true or false', value);
+    });
+  }
 
-export function oneOf<T extends string>(allowed: readonly T[]): Option<T> {
-  return checked<T>((option, value) => checkOneOf(option, value, allowed));
-}
+  static oneOf<T extends string>(allowed: readonly T[]): Option<T> {
+    return Option.checked<T>((option, value) => checkOneOf(option, value, allowed));
+  }
 
-/** A string that the pattern allows, which the message explains. */
-export function text(pattern: RegExp, explained: string): Option<string> {
-  return checked<string>((option, value) => checkText(option, value, pattern, explained));
+  /** A string that the pattern allows, which the message explains. */
+  static text(pattern: RegExp, explained: string): Option<string> {
+    return Option.checked<string>((option, value) => checkText(option, value, pattern, explained));
+  }
+
+  static abortSignal(): Option<AbortSignal> {
+    return Option.checked<AbortSignal>((option, value) => {
+      if (!(value instanceof AbortSignal)) throw wrongValue(option, 'an AbortSignal', value);
+    });
+  }
+
+  static callback<F>(): Option<F> {
+    return Option.checked<F>(checkFunction);
+  }
+
+  /** An option with a check of its own, or one that is checked together with others later. */
+  static checked<T>(check: (option: string, value: unknown) => void = () => {}): Option<T> {
+    return new Option<T>(check, undefined);
+  }
 }
 
 /** The options of each command of an operator: the requester, and the reason. */
 export const OPERATOR = {
-  by: text(/^[^]{1,100}$/, '1 to 100 characters'),
-  reason: text(/^[^]{1,200}$/, '1 to 200 characters'),
+  by: Option.text(/^[^]{1,100}$/, '1 to 100 characters'),
+  reason: Option.text(/^[^]{1,200}$/, '1 to 200 characters'),
 };
-
-export function abortSignal(): Option<AbortSignal> {
-  return checked<AbortSignal>((option, value) => {
-    if (!(value instanceof AbortSignal)) throw wrongValue(option, 'an AbortSignal', value);
-  });
-}
-
-export function callback<F>(): Option<F> {
-  return checked<F>(checkFunction);
-}
-
-/** An option with a check of its own, or one that is checked together with others later. */
-export function checked<T>(check: (option: string, value: unknown) => void = () => {}): Option<T> {
-  return new Option<T>(check, undefined);
-}
 
 /** Some options of a table, in this order. */
 export function pick<T extends object, K extends keyof T>(options: T, ...names: readonly K[]): Pick<T, K> {

@@ -33,6 +33,18 @@ interface OfTick extends OfService {
   tick: string;
 }
 
+/** Why a job runs. Neither: a tick is due. */
+interface OfTrigger {
+  manual?: true;
+  catchUp?: true;
+}
+
+/** Which run of a tick it is. */
+interface OfRun extends OfTrigger {
+  rerun: boolean;
+  attempt: number;
+}
+
 /** Fields of every event of a leadership. */
 interface OfLeadership extends OfService {
   group: string;
@@ -135,36 +147,17 @@ export type LockEvent =
    * `attempt`: 2 for the first rerun. `manual`: requested by a person or program. `catchUp`: the one run for all missed
    * ticks. `delayMs`: how late it starts, by this process's clock; undefined if the tick isn't a time.
    */
-  | ({ type: 'tickStarted' } & OfTick & {
-        rerun: boolean;
-        attempt: number;
-        manual?: true;
-        catchUp?: true;
-        delayMs?: number;
-      })
+  | ({ type: 'tickStarted' } & OfTick & OfRun & { delayMs?: number })
   /**
    * A run of a singleton job has ended on this instance. `ok`: the job returned. `error`: the job threw. `lost`: the
    * run lost its lease before it ended, so another instance may have started it again.
    */
-  | ({ type: 'tickFinished' } & OfTick & {
-        rerun: boolean;
-        attempt: number;
-        manual?: true;
-        catchUp?: true;
-        ranMs: number;
-        outcome: 'ok' | 'error' | 'lost';
-      })
+  | ({ type: 'tickFinished' } & OfTick & OfRun & { ranMs: number; outcome: 'ok' | 'error' | 'lost' })
   /**
    * A run on this instance has blocked `ticks` later ticks of its job, the first for longer than `warnAfterMs`. They
    * were skipped or are waiting (`overlap`). Emitted once per run, `ranMs` after it started.
    */
-  | ({ type: 'overlapLong' } & OfTick & {
-        manual?: true;
-        catchUp?: true;
-        overlap: 'skip' | 'wait';
-        ranMs: number;
-        ticks: number;
-      })
+  | ({ type: 'overlapLong' } & OfTick & OfTrigger & { overlap: 'skip' | 'wait'; ranMs: number; ticks: number })
   /**
    * A tick of a singleton job doesn't run here. `claimed`: another instance has it. `overlap`: an earlier run has not
    * ended. `paused`: the job is paused for the whole fleet; only the first instance reports this, the others report

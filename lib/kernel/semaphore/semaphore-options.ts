@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../api/errors.js';
 import { LOCK_OPTIONS, type LockOptions } from '../api/lock-options.js';
-import { integer, type OptionsOf, OptionTable, without } from '../api/validation.js';
+import { Option, type OptionsOf, OptionTable, without } from '../api/validation.js';
 
 /** The most permits a semaphore may have. */
 const MAX_PERMITS = 1_000_000;
@@ -26,7 +26,7 @@ export interface PermitOptions extends Omit<LockOptions, 'mode' | 'onBusy' | 'ca
   count?: number;
 }
 
-const permits = integer(1, MAX_PERMITS, 'permits');
+const permits = Option.integer(1, MAX_PERMITS, 'permits');
 
 export const SEMAPHORE_OPTIONS = new OptionTable({ permits } satisfies OptionsOf<SemaphoreOptions>);
 

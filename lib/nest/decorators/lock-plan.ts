@@ -15,9 +15,9 @@ import { checkLabel } from '../../kernel/api/given-label.js';
 import type { LockLabel } from '../../kernel/api/holder.js';
 import { checkOwnResource, checkResources, groupNamed, type ResourceNames } from '../../kernel/api/resource.js';
 import {
-  checked,
   checkOneOf,
   describeValue,
+  Option,
   optionFunctionThrew,
   type OptionsOf,
   OptionTable,
@@ -110,16 +110,16 @@ export interface LockDecoratorOptions<
   extends ReadWriteLockOptions<A, B>, Pick<LockOptions, 'mode' | 'cancellable'> {}
 
 /** The `service` of a registration. */
-export const LOCK_SERVICE = checked<string>(checkLockService);
+export const LOCK_SERVICE = Option.checked<string>(checkLockService);
 
 export const DECORATOR_OPTIONS = new OptionTable({
-  key: checked<unknown>(),
-  onBusy: checked<AnyOnBusy>((option, value) => checkOnBusy(option, value)).default('throw'),
+  key: Option.checked<unknown>(),
+  onBusy: Option.checked<AnyOnBusy>((option, value) => checkOnBusy(option, value)).default('throw'),
   service: LOCK_SERVICE,
 } satisfies OptionsOf<DecoratorOptions<AnyOnBusy> & { key: unknown }>);
 
 /** A label is checked at each call if a function returns it. */
-export const CALL_LABEL = checked<LockLabel | (() => LockLabel)>((option, value) => {
+export const CALL_LABEL = Option.checked<LockLabel | (() => LockLabel)>((option, value) => {
   if (typeof value !== 'function') checkLabel(option, value);
 });
 
@@ -133,7 +133,7 @@ export const LOCK_DECORATOR_OPTIONS = new OptionTable({
   ...DECORATOR_OPTIONS.options,
   ...without(LOCK_OPTIONS.options, 'signal', 'onBusy'),
   label: CALL_LABEL,
-  onBusy: checked<LockOnBusy>((option, value) => checkOnBusy(option, value, 'cancelHolder')).default('throw'),
+  onBusy: Option.checked<LockOnBusy>((option, value) => checkOnBusy(option, value, 'cancelHolder')).default('throw'),
 } satisfies OptionsOf<LockDecoratorOptions<never, LockOnBusy>>);
 
 /** The checked options of one decorated method. `A`: the parameters of the key function. */

@@ -33,7 +33,6 @@ export const MAX_RETRY_AFTER_MS = 5_000;
 export interface ErrorAnswer {
   readonly status: number;
   readonly grpcStatus: number;
-  readonly error: string;
   readonly message: string;
   readonly retryAfterMs?: number;
 }
@@ -60,13 +59,8 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
   const isOverloaded = exception instanceof LockQueueFullError;
   if (exception instanceof LockBusyError && !isOverloaded) {
     const message = 'Another request is working on this. Try again later.';
-    return {
-      status: LOCKED,
-      grpcStatus: GRPC.ABORTED,
-      error: 'Locked',
-      message,
-      retryAfterMs: Math.min(exception.retryAfterMs, maxRetryAfterMs),
-    };
+    const retryAfterMs = Math.min(exception.retryAfterMs, maxRetryAfterMs);
+    return { status: LOCKED, grpcStatus: GRPC.ABORTED, message, retryAfterMs };
   }
   const hasNotBegun =
     isOverloaded || exception instanceof LockUnavailableError || exception instanceof LockShutdownError;
@@ -75,33 +69,21 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
       exception instanceof LeaseLostError
         ? 'This was interrupted, but may have been completed. Check before you try again.'
         : 'This cannot be done safely right now. Try again later.';
-    return {
-      status: HttpStatus.SERVICE_UNAVAILABLE,
-      grpcStatus: hasNotBegun ? GRPC.UNAVAILABLE : GRPC.ABORTED,
-      error: 'Service Unavailable',
-      message,
-      retryAfterMs: 1000,
-    };
+    const grpcStatus = hasNotBegun ? GRPC.UNAVAILABLE : GRPC.ABORTED;
+    return { status: HttpStatus.SERVICE_UNAVAILABLE, grpcStatus, message, retryAfterMs: 1000 };
   }
   if (exception instanceof LockAbortedError && exception.reason === 'superseded') {
-    const message = 'A newer request replaces this one.';
-    return { status: HttpStatus.CONFLICT, grpcStatus: GRPC.ABORTED, error: 'Conflict', message };
+    return { status: HttpStatus.CONFLICT, grpcStatus: GRPC.ABORTED, message: 'A newer request replaces this one.' };
   }
   if (exception instanceof InvalidResourceError) {
     const message =
       'A value in this request cannot name a lock: it is empty, too long, reserved, or not well-formed text.';
-    return { status: HttpStatus.BAD_REQUEST, grpcStatus: GRPC.INVALID_ARGUMENT, error: 'Bad Request', message };
+    return { status: HttpStatus.BAD_REQUEST, grpcStatus: GRPC.INVALID_ARGUMENT, message };
   }
   if (exception instanceof JobNotFoundError) {
-    const { message } = exception;
-    return { status: HttpStatus.NOT_FOUND, grpcStatus: GRPC.NOT_FOUND, error: 'Not Found', message };
+    return { status: HttpStatus.NOT_FOUND, grpcStatus: GRPC.NOT_FOUND, message: exception.message };
   }
-  return {
-    status: HttpStatus.INTERNAL_SERVER_ERROR,
-    grpcStatus: GRPC.INTERNAL,
-    error: 'Internal Server Error',
-    message: 'Internal server error',
-  };
+  return { status: HttpStatus.INTERNAL_SERVER_ERROR, grpcStatus: GRPC.INTERNAL, message: 'Internal server error' };
 }
 
 /** Returns the hint for a retry, in the client's units. */

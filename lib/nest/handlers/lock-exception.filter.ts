@@ -1,7 +1,8 @@
+import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpStatus, Logger, Optional } from '@nestjs/common';
 import { type Observable, of, throwError } from 'rxjs';
 import { LockError, LockUnavailableError } from '../../kernel/api/errors.js';
-import { milliseconds, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
 import { SYSTEM_CLOCK } from '../../kernel/util/clock.js';
 import { count } from '../../kernel/util/plurals.js';
 import { isLogged } from '../log/outage-log.js';
@@ -47,7 +48,7 @@ export interface LockExceptionFilterOptions {
 }
 
 export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
-  maxRetryAfterMs: milliseconds(1_000, 24 * 60 * 60 * 1_000).default(MAX_RETRY_AFTER_MS),
+  maxRetryAfterMs: Option.milliseconds(1_000, 24 * 60 * 60 * 1_000).default(MAX_RETRY_AFTER_MS),
 } satisfies OptionsOf<LockExceptionFilterOptions>);
 
 /**
@@ -133,18 +134,14 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
   }
 }
 
-function answerHttp(
-  reply: HttpReply,
-  { code }: LockError,
-  { status, error, message, retryAfterMs }: ErrorAnswer,
-): void {
+function answerHttp(reply: HttpReply, { code }: LockError, { status, message, retryAfterMs }: ErrorAnswer): void {
   // Once a stream has begun, its status cannot change.
   if (reply.headersSent ?? reply.raw?.headersSent) return void (reply.raw ?? reply).end?.();
   if (retryAfterMs !== undefined) {
     reply.header('Retry-After', String(Math.max(1, Math.ceil(retryAfterMs / 1000))));
   }
   reply.status(status).header('Content-Type', 'application/json; charset=utf-8');
-  reply.send({ statusCode: status, error, message, code });
+  reply.send({ statusCode: status, error: STATUS_CODES[status], message, code });
 }
 
 /**

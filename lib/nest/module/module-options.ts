@@ -7,17 +7,13 @@ import { ON_LEAK, type OnLeak } from '../../kernel/lease/leaks.js';
 import { DEFAULT_OPTIONS, type LockDefaults, resolveLockDefaults } from '../../kernel/api/lock-options.js';
 import type { TransactionHooks } from '../../kernel/api/transactions.js';
 import {
-  checked,
   checkFunction,
   checkKnownOptions,
   describeValue,
-  flag,
-  milliseconds,
-  oneOf,
+  Option,
   type OptionsOf,
   OptionTable,
   pick,
-  text,
   wrongValue,
 } from '../../kernel/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
@@ -229,36 +225,36 @@ export interface RedisLockModuleExtras {
  * `resolveModuleOptions`.
  */
 export const MODULE_OPTIONS = new OptionTable({
-  connection: checked<RedisConnectionOption>(),
-  quorum: checked<QuorumOptions>(),
-  keyPrefix: text(/^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space').default('lock'),
-  instanceId: text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
+  connection: Option.checked<RedisConnectionOption>(),
+  quorum: Option.checked<QuorumOptions>(),
+  keyPrefix: Option.text(/^[^{}\s\p{C}]{1,100}$/u, '1 to 100 characters without braces or white space').default('lock'),
+  instanceId: Option.text(/^[\w.:@-]{1,100}$/, '1 to 100 of A-Z a-z 0-9 _ . : @ -'),
   ...DEFAULT_OPTIONS,
-  durability: checked<NonNullable<RedisLockModuleSettings['durability']>>(),
-  restartQuarantineMs: checked<number>(),
-  persistence: oneOf<'always'>(['always']),
-  observers: checked<readonly LockObserver[]>(checkObservers).default([]),
-  onLeak: oneOf<OnLeak>(ON_LEAK).default('warn'),
-  transactions: checked<TransactionHooks>(checkTransactions),
-  group: checked<GroupFunction>(checkFunction),
-  labelGroups: flag().default(false),
-  suspiciousNames: oneOf<'refuse' | 'allow'>(['refuse', 'allow']).default('refuse'),
-  telemetry: checked<LockTelemetry | readonly LockTelemetry[]>(checkTelemetry),
-  contention: checked<ContentionSettings>((option, value) =>
+  durability: Option.checked<NonNullable<RedisLockModuleSettings['durability']>>(),
+  restartQuarantineMs: Option.checked<number>(),
+  persistence: Option.oneOf<'always'>(['always']),
+  observers: Option.checked<readonly LockObserver[]>(checkObservers).default([]),
+  onLeak: Option.oneOf<OnLeak>(ON_LEAK).default('warn'),
+  transactions: Option.checked<TransactionHooks>(checkTransactions),
+  group: Option.checked<GroupFunction>(checkFunction),
+  labelGroups: Option.flag().default(false),
+  suspiciousNames: Option.oneOf<'refuse' | 'allow'>(['refuse', 'allow']).default('refuse'),
+  telemetry: Option.checked<LockTelemetry | readonly LockTelemetry[]>(checkTelemetry),
+  contention: Option.checked<ContentionSettings>((option, value) =>
     CONTENTION_SETTINGS.check(option, value as object, `${option}.`),
   ),
-  shutdown: checked<NonNullable<RedisLockModuleSettings['shutdown']>>((option, value) =>
+  shutdown: Option.checked<NonNullable<RedisLockModuleSettings['shutdown']>>((option, value) =>
     SHUTDOWN_OPTIONS.check(option, value as object, `${option}.`),
   ),
 } satisfies OptionsOf<RedisLockModuleSettings>);
 
 export const SHUTDOWN_OPTIONS = new OptionTable({
-  drainMs: milliseconds(0, 60 * 60 * 1000).default(10_000),
+  drainMs: Option.milliseconds(0, 60 * 60 * 1000).default(10_000),
 } satisfies OptionsOf<NonNullable<RedisLockModuleSettings['shutdown']>>);
 
 export const EXTRA_OPTIONS = new OptionTable({
-  service: text(/^.{1,100}$/u, '1 to 100 characters'),
-  global: flag().default(true),
+  service: Option.text(/^.{1,100}$/u, '1 to 100 characters'),
+  global: Option.flag().default(true),
 } satisfies OptionsOf<RedisLockModuleExtras>);
 
 function checkTransactions(option: string, hooks: unknown): void {

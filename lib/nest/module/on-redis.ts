@@ -1,3 +1,4 @@
+import { pick } from '../../kernel/api/validation.js';
 import { SYSTEM_CLOCK } from '../../kernel/util/clock.js';
 import { within } from '../../kernel/util/promises.js';
 import { RedisJobStore } from '../../features/jobs/redis/redis-job-store.js';
@@ -9,16 +10,11 @@ import type { ResolvedModuleOptions } from './module-options.js';
 import { entryOf } from '../../kernel/util/objects.js';
 
 export async function createOnRedis(options: ResolvedModuleOptions, log: StartLog) {
-  const { keyPrefix, instanceId, defaults, durability, persistence } = options;
-  const { leaseMs, restartQuarantineMs } = defaults;
+  const { defaults } = options;
   const store = new RedisLockStore({
+    ...pick(options, 'keyPrefix', 'instanceId', 'durability', 'persistence'),
+    ...pick(defaults, 'leaseMs', 'restartQuarantineMs'),
     connection: options.connection()!,
-    keyPrefix,
-    instanceId,
-    leaseMs,
-    durability,
-    restartQuarantineMs,
-    persistence,
     inBackground: true,
     warn: log.connection,
   });

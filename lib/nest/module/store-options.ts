@@ -1,15 +1,6 @@
 import { InvalidLockOptionsError } from '../../kernel/api/errors.js';
 import { type LockDefaults, MAX_LEASE_MS, MIN_LEASE_MS } from '../../kernel/api/lock-options.js';
-import {
-  checked,
-  checkInteger,
-  describeValue,
-  flag,
-  integer,
-  milliseconds,
-  type OptionsOf,
-  OptionTable,
-} from '../../kernel/api/validation.js';
+import { checkInteger, describeValue, Option, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
 import type { RedisConnectionOption } from '../../redis/connection/connection-options.js';
 import type { Durability } from '../../redis/durability/durable-connection.js';
 
@@ -49,9 +40,9 @@ const MAX_NODES = 9;
 export const NODES = 'quorum.connections';
 
 export const QUORUM_OPTIONS = new OptionTable({
-  connections: checked<readonly RedisConnectionOption[]>().required(),
-  fencing: flag().default(false),
-  nodeTimeoutMs: milliseconds(10, 60_000),
+  connections: Option.checked<readonly RedisConnectionOption[]>().required(),
+  fencing: Option.flag().default(false),
+  nodeTimeoutMs: Option.milliseconds(10, 60_000),
 } satisfies OptionsOf<QuorumOptions>);
 
 /**
@@ -121,8 +112,8 @@ export function invalid(option: string, message: string): InvalidLockOptionsErro
 }
 
 export const DURABILITY_OPTIONS = new OptionTable({
-  replicas: integer(1, 5, 'replicas').required(),
-  timeoutMs: milliseconds(1, 10_000).default(50),
+  replicas: Option.integer(1, 5, 'replicas').required(),
+  timeoutMs: Option.milliseconds(1, 10_000).default(50),
 });
 
 export function resolveDurability(

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { checked, checkFunction, integer, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
+import { checkFunction, Option, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
 import { settle } from '../../kernel/util/promises.js';
 import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from './locks-under-test.js';
 import { LockBusyError } from '../../kernel/api/busy-errors.js';
@@ -24,8 +24,8 @@ export interface ExclusiveOptions {
 }
 
 export const EXCLUSIVE_OPTIONS = new OptionTable({
-  times: integer(2, 1_000, 'runs').default(2),
-  touching: checked<Touched>(),
+  times: Option.integer(2, 1_000, 'runs').default(2),
+  touching: Option.checked<Touched>(),
 } satisfies OptionsOf<ExclusiveOptions>);
 
 /**

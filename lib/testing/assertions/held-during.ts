@@ -1,7 +1,7 @@
 import { LeaseLostError } from '../../kernel/api/lease-errors.js';
 import type { LockMode } from '../../kernel/api/lock-mode.js';
 import { checkResource } from '../../kernel/api/resource.js';
-import { checked, checkFunction, oneOf, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
+import { checkFunction, Option, type OptionsOf, OptionTable } from '../../kernel/api/validation.js';
 import { nearest } from '../../kernel/api/nearest.js';
 import type { LockEvent } from '../../kernel/events/events.js';
 import { quote } from '../../kernel/util/quoted.js';
@@ -29,8 +29,8 @@ export interface HeldDuringOptions {
 const MODES = ['exclusive', 'reentrant', 'read', 'write', 'semaphore'] as const satisfies readonly LockMode[];
 
 export const HELD_DURING_OPTIONS = new OptionTable({
-  mode: oneOf<LockMode>(MODES),
-  touching: checked<Touched>(),
+  mode: Option.oneOf<LockMode>(MODES),
+  touching: Option.checked<Touched>(),
 } satisfies OptionsOf<HeldDuringOptions>);
 
 /** See `TestLocks.expectHeldDuring`. */

@@ -125,18 +125,8 @@ function detailsOf(event: LoggedEvent): Pick<LockLogEntry, 'heldMs' | 'waitedMs'
   }
 }
 
-function lineOf({
-  atMs,
-  type,
-  instanceId: instance,
-  resource,
-  mode,
-  token,
-  from,
-  heldMs,
-  waitedMs,
-  reason,
-}: LockLogEntry): string {
+function lineOf(entry: LockLogEntry): string {
+  const { atMs, type, instanceId, resource, mode, token, from, heldMs, waitedMs, reason } = entry;
   const notes = [
     mode !== 'exclusive' && mode,
     token !== undefined && type === 'acquired' && `token ${token}`,
@@ -146,7 +136,7 @@ function lineOf({
     type === 'acquired' && from !== undefined && `at ${from}`,
   ].filter(Boolean);
   const time = `${Math.round(atMs)} ms`.padStart(10);
-  return `${time}  ${instance} ${VERBS[type]} ${quote(resource)}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
+  return `${time}  ${instanceId} ${VERBS[type]} ${quote(resource)}${notes.length > 0 ? ` (${notes.join(', ')})` : ''}`;
 }
 
 /** Logs the events of one lock service. */

@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError } from '../../../lib/kernel/api/errors.js';
 import { LOCK_DEFAULTS, type LockOptions, resolveLockOptions } from '../../../lib/kernel/api/lock-options.js';
 import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/kernel/api/retry.js';
-import { flag, milliseconds, OptionTable, without } from '../../../lib/kernel/api/validation.js';
+import { Option, OptionTable, without } from '../../../lib/kernel/api/validation.js';
 import { SeededRandom } from '../../support/world/seeded-random.js';
 
 /** The error for these options. */
@@ -142,9 +142,9 @@ describe('lock options', () => {
   });
 });
 
-const TABLE = new OptionTable({ pauseMs: milliseconds(1, 100).default(10), loud: flag() });
+const TABLE = new OptionTable({ pauseMs: Option.milliseconds(1, 100).default(10), loud: Option.flag() });
 
-const NEEDED = new OptionTable({ everyMs: milliseconds(1, 100).required() });
+const NEEDED = new OptionTable({ everyMs: Option.milliseconds(1, 100).required() });
 
 describe('a table of options', () => {
   it('lists the options, and the defaults of those that have one', () => {

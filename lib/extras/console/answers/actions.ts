@@ -1,5 +1,5 @@
 import { renewedMsAgo } from '../../../kernel/api/holder.js';
-import { atLeast, milliseconds, OptionTable, text } from '../../../kernel/api/validation.js';
+import { Option, OptionTable } from '../../../kernel/api/validation.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import { plainOrQuoted, quote } from '../../../kernel/util/quoted.js';
 import { notTaken, untilTaken } from '../../views/asked-run.js';
@@ -24,19 +24,19 @@ interface JobRequest {
   readonly forMs?: number;
 }
 
-const NAME = text(/^[^]{1,1024}$/, 'a name of 1 to 1024 characters').required();
-const OF_JOB = { job: NAME, reason: text(/^[^]{0,200}$/, 'at most 200 characters') };
+const NAME = Option.text(/^[^]{1,1024}$/, 'a name of 1 to 1024 characters').required();
+const OF_JOB = { job: NAME, reason: Option.text(/^[^]{0,200}$/, 'at most 200 characters') };
 
 /** What the body of each action may have. */
 const BODIES = {
   release: new OptionTable({
     resource: NAME,
-    fencingToken: atLeast(1, 'a fencing token').required(),
-    reason: text(/^(?=\s*\S)[^]{1,200}$/, 'a text of 1 to 200 characters').required(),
+    fencingToken: Option.atLeast(1, 'a fencing token').required(),
+    reason: Option.text(/^(?=\s*\S)[^]{1,200}$/, 'a text of 1 to 200 characters').required(),
   }),
   runJob: new OptionTable(OF_JOB),
   resumeJob: new OptionTable(OF_JOB),
-  pauseJob: new OptionTable({ ...OF_JOB, forMs: milliseconds(1, YEAR_MS) }),
+  pauseJob: new OptionTable({ ...OF_JOB, forMs: Option.milliseconds(1, YEAR_MS) }),
 };
 
 /** @throws InvalidLockOptionsError for a body that the action does not have */

@@ -1,6 +1,6 @@
 import type { CanActivate, ModuleMetadata, Type } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
-import { callback, checked, describeValue, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
+import { describeValue, Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { DEFAULT_NAME } from '../../../nest/service-parts.js';
 import { CONSOLE_ACTIONS, type ConsoleAction } from '../bodies.js';
@@ -80,18 +80,18 @@ export interface RedisLockConsoleOptions {
 }
 
 export const CONSOLE_OPTIONS = new OptionTable({
-  path: text(
+  path: Option.text(
     /^\/?[\w~-][\w.~-]*(?:\/[\w~-][\w.~-]*)*\/?$/,
     'segments of letters, digits, _ . ~ and -, with / between them, such as ops/locks',
   ).default('locks'),
-  guards: checked(checkGuards),
-  unguarded: checked(checkUnguarded),
-  actions: checked(checkActions),
-  who: callback<NonNullable<RedisLockConsoleOptions['who']>>(),
-  services: checked(checkNames),
-  allowedOrigins: checked(checkOrigins),
-  title: text(/^[^]{1,100}$/, '1 to 100 characters').default('Locks'),
-  imports: checked(() => {}),
+  guards: Option.checked(checkGuards),
+  unguarded: Option.checked(checkUnguarded),
+  actions: Option.checked(checkActions),
+  who: Option.callback<NonNullable<RedisLockConsoleOptions['who']>>(),
+  services: Option.checked(checkNames),
+  allowedOrigins: Option.checked(checkOrigins),
+  title: Option.text(/^[^]{1,100}$/, '1 to 100 characters').default('Locks'),
+  imports: Option.checked(() => {}),
 } satisfies OptionsOf<RedisLockConsoleOptions>);
 
 /** The options with what was left out. */

@@ -14,14 +14,7 @@ import {
   ValueType,
 } from '@opentelemetry/api';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
-import {
-  checked,
-  describeValue,
-  flag,
-  type Option,
-  type OptionsOf,
-  OptionTable,
-} from '../../../kernel/api/validation.js';
+import { describeValue, Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import type { LockTelemetry } from '../../../kernel/events/telemetry.js';
 import { LockSpans } from '../spans/lock-spans.js';
 import { LockMetrics } from '../lock-metrics.js';
@@ -69,11 +62,11 @@ export interface OpenTelemetryOptions {
 }
 
 export const OPEN_TELEMETRY_OPTIONS = new OptionTable({
-  metrics: flag().default(true),
+  metrics: Option.flag().default(true),
   meterProvider: provider<MeterProvider>('getMeter'),
-  traces: flag().default(true),
+  traces: Option.flag().default(true),
   tracerProvider: provider<TracerProvider>('getTracer'),
-  renewalSpans: flag().default(false),
+  renewalSpans: Option.flag().default(false),
 } satisfies OptionsOf<OpenTelemetryOptions>);
 
 /**
@@ -116,7 +109,7 @@ function together(telemetries: readonly LockTelemetry[]): LockTelemetry {
 
 /** Recognizes a provider of an SDK by its method. */
 function provider<T>(method: string): Option<T> {
-  return checked<T>((option, value) => {
+  return Option.checked<T>((option, value) => {
     if (typeof (value as Record<string, unknown> | null)?.[method] === 'function') return;
     throw new InvalidLockOptionsError(
       `${option} of openTelemetry() must be a provider of an OpenTelemetry SDK, with the method ${method}(), ` +

@@ -2,14 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { InvalidLockOptionsError, LockUnavailableError } from '../../../kernel/api/errors.js';
 import type { Lease } from '../../../kernel/api/lease.js';
 import { LockStoreError } from '../../../kernel/store/store-error.js';
-import {
-  atLeast,
-  checked,
-  describeValue,
-  milliseconds,
-  type OptionsOf,
-  OptionTable,
-} from '../../../kernel/api/validation.js';
+import { describeValue, Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { type Advice, replyCode, shortenReply, toStoreError } from '../../../redis/script/failures.js';
 import { type FencedCommand, packCommands } from './fenced-commands.js';
 import { checkRunnable } from './script-commands.js';
@@ -139,10 +132,10 @@ function checkClient(client: unknown): void {
 }
 
 const GUARD_OPTIONS = new OptionTable({
-  key: checked<string>(checkKey).required(),
-  token: atLeast(1, 'a fencing token'),
-  lease: checked<Lease>(checkLease),
-  ttlMs: milliseconds(MIN_TTL_MS, MAX_TTL_MS),
+  key: Option.checked<string>(checkKey).required(),
+  token: Option.atLeast(1, 'a fencing token'),
+  lease: Option.checked<Lease>(checkLease),
+  ttlMs: Option.milliseconds(MIN_TTL_MS, MAX_TTL_MS),
 } satisfies OptionsOf<FenceGuard>);
 
 function checkGuard(options: FenceGuard): { key: string; token: number; ttlMs: number | undefined } {

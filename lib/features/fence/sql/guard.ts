@@ -1,7 +1,7 @@
 import { InvalidLockOptionsError, InvalidResourceError } from '../../../kernel/api/errors.js';
 import type { Lease } from '../../../kernel/api/lease.js';
 import { isSharedMode } from '../../../kernel/api/lock-mode.js';
-import { atLeast, checked, oneOf, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { checkResource } from '../../../kernel/api/resource.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import { adapt, type FenceTransaction } from './adapters.js';
@@ -15,11 +15,11 @@ export interface FencedHolder {
 }
 
 const HOLDER = new OptionTable({
-  resource: checked<string>((option, value) => void checkResource(value, `fence.guard: ${option}`)).required(),
-  token: atLeast(1, 'a fencing token').required(),
+  resource: Option.checked<string>((option, value) => void checkResource(value, `fence.guard: ${option}`)).required(),
+  token: Option.atLeast(1, 'a fencing token').required(),
 } satisfies OptionsOf<FencedHolder>);
 
-const DIALECT = oneOf<FenceDialect>(['postgres', 'mysql', 'sqlite']);
+const DIALECT = Option.oneOf<FenceDialect>(['postgres', 'mysql', 'sqlite']);
 
 /** @see the JSDoc of `fence` */
 export async function guardTransaction(tx: FenceTransaction, holder: Lease | FencedHolder): Promise<void> {

@@ -15,7 +15,7 @@ import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { readLabel } from '../../../kernel/api/holder.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import type { LockState } from '../../../kernel/store/lock-state.js';
-import { atLeast, integer, OPERATOR, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
+import { OPERATOR, Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { checkResource } from '../../../kernel/api/resource.js';
 
 /** Options of `locks.list()`. */
@@ -61,12 +61,12 @@ export interface ForceReleaseOptions {
 }
 
 export const LIST_OPTIONS = new OptionTable({
-  prefix: text(/^/, 'a string').default(''),
-  limit: integer(1, 10_000, 'resources').default(100),
+  prefix: Option.text(/^/, 'a string').default(''),
+  limit: Option.integer(1, 10_000, 'resources').default(100),
 } satisfies OptionsOf<ListOptions>);
 
 export const FORCE_RELEASE_OPTIONS = new OptionTable({
-  fencingToken: atLeast(1, 'a fencing token'),
+  fencingToken: Option.atLeast(1, 'a fencing token'),
   ...OPERATOR,
 } satisfies OptionsOf<ForceReleaseOptions>);
 

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
-import { describeValue, type OptionsOf, OptionTable, text } from '../../../kernel/api/validation.js';
+import { describeValue, Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { HEALTH_OPTIONS, type HealthOptions, type LockHealth } from '../core/health/health-checks.js';
 import type { RedisLockService } from '../../../nest/redis-lock.service.js';
 import { DEFAULT_NAME, registered } from '../../../nest/service-parts.js';
@@ -20,7 +20,7 @@ export interface RedisLockHealthOptions extends HealthOptions {
 
 export const HEALTH_INDICATOR_OPTIONS = new OptionTable({
   ...HEALTH_OPTIONS.options,
-  service: text(/./s, 'the name of a registration'),
+  service: Option.text(/./s, 'the name of a registration'),
 } satisfies OptionsOf<RedisLockHealthOptions>);
 
 /**

@@ -17,15 +17,7 @@ import {
   type ScheduleOfOther,
   type MissedSpan,
 } from './job-claims.js';
-import {
-  atLeast,
-  checked,
-  flag,
-  milliseconds,
-  oneOf,
-  type OptionsOf,
-  OptionTable,
-} from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 
 /** Options for the ticks of one singleton job. */
 export interface SingletonRunOptions {
@@ -177,32 +169,34 @@ export type SingletonWork<T> = (lease: Lease, run: SingletonRun) => T | Promise<
 
 type DueTick = NonNullable<SingletonRunOptions['due']>;
 
-export const OVERLAP = oneOf(['skip', 'wait'] as const);
-export const ON_CRASH = oneOf(['skip', 'retry'] as const);
-export const MAX_RERUNS = atLeast(1, 'reruns', 100).default(2);
-export const HISTORY_SIZE = atLeast(0, 'runs', 1_000);
-export const SPREAD = milliseconds(0, MAX_SPREAD_MS);
-export const MAX_CLOCK_SKEW = milliseconds(1_000, MAX_EARLY_MS);
+export const OVERLAP = Option.oneOf(['skip', 'wait'] as const);
+export const ON_CRASH = Option.oneOf(['skip', 'retry'] as const);
+export const MAX_RERUNS = Option.atLeast(1, 'reruns', 100).default(2);
+export const HISTORY_SIZE = Option.atLeast(0, 'runs', 1_000);
+export const SPREAD = Option.milliseconds(0, MAX_SPREAD_MS);
+export const MAX_CLOCK_SKEW = Option.milliseconds(1_000, MAX_EARLY_MS);
 
 const DUE_OPTIONS = new OptionTable({
-  at: atLeast(0, 'milliseconds since 1970').required(),
+  at: Option.atLeast(0, 'milliseconds since 1970').required(),
   maxClockSkewMs: MAX_CLOCK_SKEW.required(),
 } satisfies OptionsOf<DueTick>);
 
 /** Names of resources, and `lock`, are checked when they are resolved. */
 export const SINGLETON_RUN_OPTIONS = new OptionTable({
-  job: checked<string>(),
-  tick: checked<string>(),
+  job: Option.checked<string>(),
+  tick: Option.checked<string>(),
   overlap: OVERLAP.required(),
   onCrash: ON_CRASH.required(),
   maxReruns: MAX_RERUNS,
-  claimTtlMs: milliseconds(1).required(),
-  due: checked<DueTick>((option, value) => DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`)),
+  claimTtlMs: Option.milliseconds(1).required(),
+  due: Option.checked<DueTick>((option, value) =>
+    DUE_OPTIONS.check('runSingleton as its due', value as object, `${option}.`),
+  ),
   historySize: HISTORY_SIZE.default(100),
-  historyMessages: flag().default(false),
+  historyMessages: Option.flag().default(false),
   jitterMs: SPREAD.default(0),
-  manual: flag().default(false),
-  lock: checked<SingletonRunOptions['lock']>(),
+  manual: Option.flag().default(false),
+  lock: Option.checked<SingletonRunOptions['lock']>(),
 } satisfies OptionsOf<SingletonRunOptions>);
 
 export function resolveSingletonRun(options: SingletonRunOptions, defaults: ResolvedDefaults) {

@@ -2,7 +2,7 @@ import type { Job, RunTrigger } from './run-job.js';
 import { Cron, type CronOptions, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Inject, Optional } from '@nestjs/common';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
-import { checked, OptionTable } from '../../../kernel/api/validation.js';
+import { Option, OptionTable } from '../../../kernel/api/validation.js';
 import {
   type CronJobLike,
   type CronTimeClass,
@@ -35,7 +35,7 @@ const CRON_OPTION_NAMES = [
 /** Nest checks its own. */
 const CRON_OPTIONS = new OptionTable({
   ...TICK_OPTIONS.options,
-  ...Object.fromEntries(CRON_OPTION_NAMES.map((name) => [name, checked()])),
+  ...Object.fromEntries(CRON_OPTION_NAMES.map((name) => [name, Option.checked()])),
 });
 
 /**

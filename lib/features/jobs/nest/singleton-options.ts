@@ -1,17 +1,7 @@
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { LEASE_LENGTH, LOCK_OPTIONS, type LockOptions, RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
 import { jobResource } from '../../../kernel/api/resource.js';
-import {
-  checked,
-  checkText,
-  describeValue,
-  flag,
-  milliseconds,
-  oneOf,
-  type OptionsOf,
-  OptionTable,
-  pick,
-} from '../../../kernel/api/validation.js';
+import { checkText, describeValue, Option, type OptionsOf, OptionTable, pick } from '../../../kernel/api/validation.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import {
   checkReruns,
@@ -28,10 +18,7 @@ import { checkIsFilledIn, LOCK_SERVICE } from '../../../nest/decorators/lock-pla
  * The options of all singleton jobs. The lock of a run has no label: `inspect` and errors show the job by the name of
  * its lock, `cron:<name>`.
  */
-export interface SingletonJobOptions extends Pick<
-  LockOptions,
-  'leaseMs' | 'waitMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'warnAfterMs'
-> {
+export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs'> {
   /**
    * The name of the job, the same on every instance and unique among jobs.
    *
@@ -166,7 +153,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const { waitMs, maxHoldMs, attemptTimeoutMs, warnAfterMs } = LOCK_OPTIONS.options;
 
 export const JOB_OPTIONS = new OptionTable({
-  name: checked<string>(checkName),
+  name: Option.checked<string>(checkName),
   overlap: OVERLAP.default('skip'),
   service: LOCK_SERVICE,
   leaseMs: LEASE_LENGTH.default(RUN_LEASE_MS),
@@ -176,7 +163,7 @@ export const JOB_OPTIONS = new OptionTable({
   warnAfterMs,
   jitterMs: SPREAD.default(0),
   historySize: HISTORY_SIZE.default(100),
-  historyMessages: flag().default(false),
+  historyMessages: Option.flag().default(false),
 } satisfies OptionsOf<SingletonJobOptions>);
 
 export const TICK_OPTIONS = new OptionTable({
@@ -184,9 +171,9 @@ export const TICK_OPTIONS = new OptionTable({
   onCrash: ON_CRASH.default('skip'),
   maxReruns: MAX_RERUNS,
   maxClockSkewMs: MAX_CLOCK_SKEW.default(10 * 60 * 1000),
-  graceMs: milliseconds(1_000, DAY_MS).default(60_000),
-  onMissed: oneOf(['skip', 'runOnce'] as const).default('skip'),
-  catchUpWindowMs: milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
+  graceMs: Option.milliseconds(1_000, DAY_MS).default(60_000),
+  onMissed: Option.oneOf(['skip', 'runOnce'] as const).default('skip'),
+  catchUpWindowMs: Option.milliseconds(1_000, 366 * DAY_MS).default(7 * DAY_MS),
 } satisfies OptionsOf<SingletonTickOptions>);
 
 /**

@@ -1,12 +1,6 @@
 import { Interval, Timeout } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
-import {
-  checkInteger,
-  describeValue,
-  milliseconds,
-  type OptionsOf,
-  OptionTable,
-} from '../../../kernel/api/validation.js';
+import { checkInteger, describeValue, Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { INTERVAL_RANGE, intervalTick, resolveIntervalOptions } from './job-ticks.js';
 import { type JobMethodDecorator, singletonMethod } from './singleton-method.js';
 import { checkSpread, JOB_OPTIONS, resolveJobOptions, type SingletonJobOptions } from './singleton-options.js';
@@ -94,7 +88,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 export const TIMEOUT_OPTIONS = new OptionTable({
   ...JOB_OPTIONS.options,
-  dedupeWindowMs: milliseconds(1_000, DAY_MS).default(10 * 60 * 1000),
+  dedupeWindowMs: Option.milliseconds(1_000, DAY_MS).default(10 * 60 * 1000),
 } satisfies OptionsOf<SingletonTimeoutOptions>);
 
 /**

@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { checkResource, jobResource } from '../../../kernel/api/resource.js';
-import { atLeast, checked, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { nearest } from '../../../kernel/api/nearest.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { settle } from '../../../kernel/util/promises.js';
@@ -255,7 +255,7 @@ interface RunJobOptions {
 }
 
 export const RUN_JOB_OPTIONS = new OptionTable({
-  tick: checked<string>(),
-  attempt: atLeast(1, 'runs', 101).default(1),
-  as: checked<string | Pick<INestApplicationContext, 'get'>>(),
+  tick: Option.checked<string>(),
+  attempt: Option.atLeast(1, 'runs', 101).default(1),
+  as: Option.checked<string | Pick<INestApplicationContext, 'get'>>(),
 } satisfies OptionsOf<RunJobOptions>);

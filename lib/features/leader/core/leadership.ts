@@ -1,7 +1,7 @@
 import type { LeaseLostError, NotLeaderError } from '../../../kernel/api/lease-errors.js';
 import type { Lease } from '../../../kernel/api/lease.js';
 import { LOCK_OPTIONS } from '../../../kernel/api/lock-options.js';
-import { abortSignal, callback, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 
 /** Why a term ended: its lease was lost, or this instance steps down. */
 export type DemotionReason = LeaseLostError | NotLeaderError;
@@ -100,7 +100,7 @@ export interface CampaignOptions extends CampaignCallbacks {
 
 export const CAMPAIGN_OPTIONS = new OptionTable({
   leaseMs: LOCK_OPTIONS.options.leaseMs,
-  onElected: callback<NonNullable<CampaignOptions['onElected']>>(),
-  onDemoted: callback<NonNullable<CampaignOptions['onDemoted']>>(),
-  signal: abortSignal(),
+  onElected: Option.callback<NonNullable<CampaignOptions['onElected']>>(),
+  onDemoted: Option.callback<NonNullable<CampaignOptions['onDemoted']>>(),
+  signal: Option.abortSignal(),
 } satisfies OptionsOf<CampaignOptions>);

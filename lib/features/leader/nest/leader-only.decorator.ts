@@ -1,6 +1,6 @@
 import { LeaseLostError } from '../../../kernel/api/lease-errors.js';
 import { LOCK_OPTIONS, type OnLost } from '../../../kernel/api/lock-options.js';
-import { checked, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import { leaderResource } from '../../../kernel/api/resource.js';
 import { checkIsFilledIn, LOCK_SERVICE } from '../../../nest/decorators/lock-plan.js';
 import type { LockedMethodDecorator } from '../../../nest/decorators/method-types.js';
@@ -100,7 +100,7 @@ export interface LeaderOnlyOptions {
 
 /** The name is checked with the decorated method, for the message. */
 export const LEADER_ONLY_OPTIONS = new OptionTable({
-  name: checked<string>(),
+  name: Option.checked<string>(),
   leaseMs: LOCK_OPTIONS.options.leaseMs,
   onLost: LOCK_OPTIONS.options.onLost,
   service: LOCK_SERVICE,

@@ -7,7 +7,7 @@ import {
   type ResolvedDefaults,
   type ResolvedLockOptions,
 } from '../../../kernel/api/lock-options.js';
-import { atLeast, callback, milliseconds, type OptionsOf, OptionTable, pick } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable, pick } from '../../../kernel/api/validation.js';
 
 const MAX_TTL_MS = 365 * 24 * 60 * 60 * 1_000;
 /** What Redis stores in one value at most is 512 MB. A value of that size would block it for seconds. */
@@ -73,10 +73,10 @@ const OF_LOCK = pick(
 /** @internal The compiler would describe its type by importing the entry point, and so Nest. */
 export const ONCE_OPTIONS = new OptionTable({
   ...OF_LOCK,
-  resultTtlMs: milliseconds(1, MAX_TTL_MS).required(),
-  maxBytes: atLeast(1, 'bytes', MAX_BYTES).default(64 * 1024),
-  serialize: callback<(result: never) => string>(),
-  parse: callback<(text: string) => never>(),
+  resultTtlMs: Option.milliseconds(1, MAX_TTL_MS).required(),
+  maxBytes: Option.atLeast(1, 'bytes', MAX_BYTES).default(64 * 1024),
+  serialize: Option.callback<(result: never) => string>(),
+  parse: Option.callback<(text: string) => never>(),
 } satisfies OptionsOf<OnceOptions<never>>);
 
 /** The options of one call, with the defaults filled in. */

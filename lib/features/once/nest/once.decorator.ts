@@ -1,5 +1,5 @@
 import { checkOwnResource, groupNamed, onceResource } from '../../../kernel/api/resource.js';
-import { checked, type OptionsOf, OptionTable, without } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable, without } from '../../../kernel/api/validation.js';
 import {
   CALL_LABEL,
   type CallOptions,
@@ -48,7 +48,7 @@ export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = nev
 }
 
 export const ONCE_DECORATOR_OPTIONS = new OptionTable({
-  key: checked<unknown>(),
+  key: Option.checked<unknown>(),
   service: LOCK_SERVICE,
   ...without(ONCE_OPTIONS.options, 'signal'),
   label: CALL_LABEL,

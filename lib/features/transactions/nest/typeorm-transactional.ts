@@ -1,5 +1,5 @@
 import type { TransactionHooks } from '../../../kernel/api/transactions.js';
-import { callback, checked, type OptionsOf, OptionTable, wrongValue } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable, wrongValue } from '../../../kernel/api/validation.js';
 
 /** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
 export interface TypeormTransactionalOptions {
@@ -30,9 +30,9 @@ export interface TransactionalDataSource {
 }
 
 export const TYPEORM_TRANSACTIONAL_OPTIONS = new OptionTable({
-  runOnTransactionComplete: callback<TypeormTransactionalOptions['runOnTransactionComplete']>().required(),
-  getDataSourceByName: callback<TypeormTransactionalOptions['getDataSourceByName']>().required(),
-  dataSources: checked<readonly string[]>(checkNames).default(['default']),
+  runOnTransactionComplete: Option.callback<TypeormTransactionalOptions['runOnTransactionComplete']>().required(),
+  getDataSourceByName: Option.callback<TypeormTransactionalOptions['getDataSourceByName']>().required(),
+  dataSources: Option.checked<readonly string[]>(checkNames).default(['default']),
 } satisfies OptionsOf<TypeormTransactionalOptions>);
 
 /**

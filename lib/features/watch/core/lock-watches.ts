@@ -4,7 +4,7 @@ import { PendingCall, type WaitLimits } from '../../../kernel/acquiring/pending-
 import { InvalidLockOptionsError } from '../../../kernel/api/errors.js';
 import { LockReentryError } from '../../../kernel/api/lease-errors.js';
 import { checkResource } from '../../../kernel/api/resource.js';
-import { abortSignal, type OptionsOf, OptionTable, durationOrInfinity } from '../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../kernel/api/validation.js';
 import type { KernelParts } from '../../../kernel/lease/kernel-parts.js';
 import { AttemptLog, createOwnerId, withTimeout } from '../../../kernel/store/ask.js';
 import type { FreedMessage } from '../../../kernel/store/watch-store.js';
@@ -26,8 +26,8 @@ export interface WaitUntilFreeOptions {
 }
 
 export const WAIT_UNTIL_FREE_OPTIONS = new OptionTable({
-  waitMs: durationOrInfinity(),
-  signal: abortSignal(),
+  waitMs: Option.durationOrInfinity(),
+  signal: Option.abortSignal(),
 } satisfies OptionsOf<WaitUntilFreeOptions>);
 
 /** A resource of a job or of a leadership may be waited for: nothing is taken. */

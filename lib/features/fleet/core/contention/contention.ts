@@ -1,4 +1,4 @@
-import { flag, integer, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
 import type { Blocker } from './blockers.js';
 import type { Durations } from './duration-histogram.js';
 
@@ -21,8 +21,8 @@ export type ContentionSettings = {
 };
 
 export const CONTENTION_SETTINGS = new OptionTable({
-  fromStart: flag().default(false),
-  callSiteEvery: integer(0, 1_000_000, 'calls').default(64),
+  fromStart: Option.flag().default(false),
+  callSiteEvery: Option.integer(0, 1_000_000, 'calls').default(64),
 } satisfies OptionsOf<ContentionSettings>);
 
 /** Options of `locks.contention()`. */
@@ -43,8 +43,8 @@ export interface ContentionOptions {
 }
 
 export const CONTENTION_OPTIONS = new OptionTable({
-  top: integer(1, 1_000, 'rows').default(50),
-  reset: flag().default(false),
+  top: Option.integer(1, 1_000, 'rows').default(50),
+  reset: Option.flag().default(false),
 } satisfies OptionsOf<ContentionOptions>);
 
 /** The waits and holds of one group of calls in this process. */

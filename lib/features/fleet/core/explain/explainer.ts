@@ -1,6 +1,6 @@
 import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
 import { ACQUIRE_MODES, type AcquireMode } from '../../../../kernel/api/lock-mode.js';
-import { atLeast, oneOf, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
 import { checkResource, JOB_PREFIX } from '../../../../kernel/api/resource.js';
 import type { LocalHolder } from '../../../../kernel/holding/store-lease.js';
 import type { KernelParts } from '../../../../kernel/lease/kernel-parts.js';
@@ -31,8 +31,8 @@ export interface ExplainOptions {
 }
 
 export const EXPLAIN_OPTIONS = new OptionTable({
-  mode: oneOf(ACQUIRE_MODES),
-  permits: atLeast(1, 'permits'),
+  mode: Option.oneOf(ACQUIRE_MODES),
+  permits: Option.atLeast(1, 'permits'),
 } satisfies OptionsOf<ExplainOptions>);
 
 /** Only live holders may wait for others. */

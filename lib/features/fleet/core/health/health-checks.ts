@@ -10,7 +10,7 @@ import {
   type StoreProbe,
   type StoreProblem,
 } from '../../../../kernel/store/store-probe.js';
-import { milliseconds, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
 
 /** Options of `locks.health()`. */
 export interface HealthOptions {
@@ -25,7 +25,7 @@ export interface HealthOptions {
 }
 
 export const HEALTH_OPTIONS = new OptionTable({
-  timeoutMs: milliseconds(1, 60_000).default(800),
+  timeoutMs: Option.milliseconds(1, 60_000).default(800),
 } satisfies OptionsOf<HealthOptions>);
 
 /** One leadership that this process campaigns for. */

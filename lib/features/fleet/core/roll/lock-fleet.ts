@@ -1,6 +1,6 @@
 import type { Holder } from '../../../../kernel/api/holder.js';
 import type { LockMode } from '../../../../kernel/api/lock-mode.js';
-import { flag, integer, milliseconds, type OptionsOf, OptionTable, text } from '../../../../kernel/api/validation.js';
+import { Option, type OptionsOf, OptionTable } from '../../../../kernel/api/validation.js';
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
 /** Options of `locks.fleet()`. */
@@ -44,11 +44,11 @@ export interface FleetOptions {
 }
 
 export const FLEET_OPTIONS = new OptionTable({
-  prefix: text(/^[^]{0,512}$/, '0 to 512 characters').default(''),
-  group: text(/^[^]{1,512}$/, '1 to 512 characters'),
-  limit: integer(1, 100, 'entries').default(100),
-  timeoutMs: milliseconds(10, 4_000).default(300),
-  scan: flag().default(false),
+  prefix: Option.text(/^[^]{0,512}$/, '0 to 512 characters').default(''),
+  group: Option.text(/^[^]{1,512}$/, '1 to 512 characters'),
+  limit: Option.integer(1, 100, 'entries').default(100),
+  timeoutMs: Option.milliseconds(10, 4_000).default(300),
+  scan: Option.flag().default(false),
 } satisfies OptionsOf<FleetOptions>);
 
 /** A lease that an instance holds. */

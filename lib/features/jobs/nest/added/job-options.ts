@@ -1,15 +1,12 @@
 import type { CronOptions } from '@nestjs/schedule';
 import { InvalidLockOptionsError } from '../../../../kernel/api/errors.js';
 import {
-  checked,
   checkIsObject,
   describeValue,
-  integer,
-  milliseconds,
+  OPERATOR,
+  Option,
   type OptionsOf,
   OptionTable,
-  OPERATOR,
-  text,
   without,
 } from '../../../../kernel/api/validation.js';
 import {
@@ -84,27 +81,27 @@ const name = JOB_OPTIONS.options.name.required();
 export const ADDED_CRON_OPTIONS = new OptionTable({
   ...without(TICK_OPTIONS.options, 'name', 'service'),
   name,
-  cron: checked<AddedCronJob['cron']>(),
-  timeZone: text(/./su, 'the name of a time zone'),
-  utcOffset: integer(-1_439, 1_439, 'minutes'),
-  intervalMs: checked<never>(),
-  at: checked<never>(),
+  cron: Option.checked<AddedCronJob['cron']>(),
+  timeZone: Option.text(/./su, 'the name of a time zone'),
+  utcOffset: Option.integer(-1_439, 1_439, 'minutes'),
+  intervalMs: Option.checked<never>(),
+  at: Option.checked<never>(),
 } satisfies OptionsOf<AddedCronJob>);
 
 export const ADDED_INTERVAL_OPTIONS = new OptionTable({
   ...without(JOB_OPTIONS.options, 'name', 'service'),
   name,
-  intervalMs: milliseconds(INTERVAL_RANGE[1], INTERVAL_RANGE[2]).required(),
-  cron: checked<never>(),
-  at: checked<never>(),
+  intervalMs: Option.milliseconds(INTERVAL_RANGE[1], INTERVAL_RANGE[2]).required(),
+  cron: Option.checked<never>(),
+  at: Option.checked<never>(),
 } satisfies OptionsOf<AddedIntervalJob>);
 
 export const ADDED_DATE_OPTIONS = new OptionTable({
   ...without(TICK_OPTIONS.options, 'name', 'service'),
   name,
-  at: checked<AddedDateJob['at']>(),
-  cron: checked<never>(),
-  intervalMs: checked<never>(),
+  at: Option.checked<AddedDateJob['at']>(),
+  cron: Option.checked<never>(),
+  intervalMs: Option.checked<never>(),
 } satisfies OptionsOf<AddedDateJob>);
 
 const TABLES = { cron: ADDED_CRON_OPTIONS, intervalMs: ADDED_INTERVAL_OPTIONS, at: ADDED_DATE_OPTIONS };
@@ -208,11 +205,11 @@ export interface PauseOptions {
 }
 
 export const HISTORY_OPTIONS = new OptionTable({
-  limit: integer(1, 1_000, 'runs').default(100),
+  limit: Option.integer(1, 1_000, 'runs').default(100),
 } satisfies OptionsOf<HistoryOptions>);
 export const PAUSE_OPTIONS = new OptionTable({
   ...OPERATOR,
-  until: checked<Date | number>(checkUntil),
+  until: Option.checked<Date | number>(checkUntil),
 } satisfies OptionsOf<PauseOptions>);
 export const RUN_NOW_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<RunNowOptions>);
 export const RESUME_OPTIONS = new OptionTable(OPERATOR satisfies OptionsOf<ResumeOptions>);

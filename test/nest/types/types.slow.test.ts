@@ -46,8 +46,8 @@ describe('what an editor shows', () => {
   ] as const;
   const options = [
     ['leaseMs', "@DistributedLock({ key: 'a', ^leaseMs: 1_000 }) async run() {}", '15000', '50 ms to 24 h'],
-    ['unavailableMs', "@DistributedLock({ key: 'a', ^unavailableMs: 1_000 }) async run() {}", '2000', '0 ms and more'],
-    ['waitMs', "readonly m = RedisLockModule.forRoot({ connection: '', ^waitMs: 1 });", '18000', '0 ms and more'],
+    ['unavailableMs', "@DistributedLock({ key: 'a', ^unavailableMs: 1_000 }) async run() {}", '2000', '0 ms or more'],
+    ['waitMs', "readonly m = RedisLockModule.forRoot({ connection: '', ^waitMs: 1 });", '18000', '0 ms or more'],
   ] as const;
   const forRoot = 'readonly m = RedisLockModule.^forRoot({ connection: "memory:" });';
 

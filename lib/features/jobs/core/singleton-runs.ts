@@ -25,7 +25,7 @@ import {
 import type { ClaimMetadata, TickClaim, TickReply } from './job-claims.js';
 import { LockBusyError } from '../../../kernel/api/busy-errors.js';
 
-type Granted = Extract<TickReply, { status: 'granted' }> & { readonly sentAt: number };
+type GrantedTick = Extract<TickReply, { status: 'granted' }> & { readonly sentAt: number };
 
 /** Starts each tick of a job on one instance of the fleet. */
 export class SingletonRuns {
@@ -104,7 +104,7 @@ export class SingletonRuns {
   /** Runs a tick that was granted. Resolves to `undefined` if the lease ended before the work was called. */
   async #start<T>(
     attempt: TickAttempt,
-    granted: Granted,
+    granted: GrantedTick,
     work: SingletonWork<T>,
   ): Promise<{ readonly result: T | undefined } | undefined> {
     const { clock, observation, observers } = this.deps;
@@ -125,7 +125,7 @@ export class SingletonRuns {
 
   async #runTick<T>(
     attempt: TickAttempt,
-    { fencingToken, attempt: number, missed, sentAt }: Granted,
+    { fencingToken, attempt: number, missed, sentAt }: GrantedTick,
     work: SingletonWork<T>,
     followed?: Followers<RunTrace>,
   ): Promise<T | undefined> {

@@ -315,7 +315,7 @@ describe('conflicting orders of nested locks', () => {
       for (let i = 0; i < 1_005; i++) await a.locks.using(`g${i}:1`, {}, () => {});
     });
     expect(a.locks.lockOrder()).toHaveLength(1_000);
-    expect(warnings).toEqual([expect.stringContaining('in 1000 orders of groups')]);
+    expect(warnings).toEqual([expect.stringContaining('in 1000 different orders of groups')]);
   });
 
   it.each([0, undefined, 'frozen'])('have some lines, or none, if the limit of stacks is %s', async (limit) => {

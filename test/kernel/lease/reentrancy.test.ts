@@ -414,7 +414,7 @@ describe('an async context that holds a resource already', () => {
   it('suggests a way out of an upgrade', async () => {
     await a.locks.using('stock', { mode: 'read' }, async () => {
       await expect(a.locks.acquire('stock', { mode: 'write' })).rejects.toThrow(
-        "Use mode: 'write' from the start and downgrade()",
+        "Use mode: 'write' from the start and call downgrade()",
       );
     });
   });

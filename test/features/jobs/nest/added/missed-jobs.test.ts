@@ -326,7 +326,7 @@ describe('SingletonJobs.runNow', () => {
     const { fencingToken } = await locks.acquire('order:7');
     await locks.forceRelease('order:7', { fencingToken, ...why });
     expect(log.at('warn').at(-1)).toMatch(/^forceRelease\(\) has ended the lease of "order:7" \(token \d+\), held by /);
-    expect(log.at('warn').at(-1)).toContain(`. Requested by "ann". Reason: "of the audit". The work of its holder`);
+    expect(log.at('warn').at(-1)).toContain(`. Requested by "ann". Reason: "of the audit". The work of the holder`);
   });
 
   it('runs as often as requested, and takes no tick of the schedule', async () => {

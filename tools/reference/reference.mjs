@@ -36,12 +36,12 @@ export async function generateReference() {
     errors: () => errorsTable(declarations.errors),
     events: () => eventsTable(declarations.events),
     metrics: () => metricsTable(metrics),
-    attributes: (query) => table(['Attribute', 'What'], declarations.membersOf(query).map(attributeRow)),
+    attributes: (query) => table(['Attribute', 'Description'], declarations.membersOf(query).map(attributeRow)),
     commands: () => program.commands.map(commandSection).join('\n\n'),
     commandOptions: () => commandOptionsTable(program.commonOptions),
     exitCodes: () =>
       table(
-        ['Code', 'When'],
+        ['Code', 'Meaning'],
         program.exitCodes.map(({ code: number, summary }) => [`${number}`, summary]),
       ),
     reasons: (query) => table(['`reason`', 'When'], declarations.reasonsOf(query).map(reasonRow)),
@@ -82,7 +82,7 @@ function gapsIn({ options, errors, events, uncovered }, tables) {
 
 function optionsTable(options) {
   return table(
-    ['Option', 'Allowed', 'Default', 'What'],
+    ['Option', 'Allowed', 'Default', 'Description'],
     options.map((option) => [
       code(option.name),
       option.allowed,
@@ -94,7 +94,7 @@ function optionsTable(options) {
 
 function errorsTable(errors) {
   return table(
-    ['`code`', 'Class', 'With', 'When', 'What to do'],
+    ['`code`', 'Class', 'Properties', 'When', 'What to do'],
     errors.map((error) => [
       code(error.code),
       code(error.name),
@@ -131,7 +131,7 @@ function reasonRow({ name, text }) {
 
 function metricsTable({ LOCK_METRICS, prometheusNameOf }) {
   return table(
-    ['Metric', 'Prometheus', 'Kind', 'Unit', 'Attributes', 'What'],
+    ['Metric', 'Prometheus', 'Kind', 'Unit', 'Attributes', 'Description'],
     Object.entries(LOCK_METRICS).map(([name, metric]) => [
       code(name),
       code(prometheusNameOf(name)),
@@ -159,7 +159,7 @@ function withFlags(text) {
 
 function commandOptionsTable(options) {
   return table(
-    ['Option', 'What'],
+    ['Option', 'Description'],
     options.map(({ text, summary }) => [code(text), withFlags(summary)]),
   );
 }

@@ -26,7 +26,7 @@ export interface BusyFacts {
 
 /**
  * Another holder has the resource, and the call didn't wait (`waitMs` is 0) or its retry strategy gave up.
- * `LockTimeoutError` and `LockQueueFullError` extend it.
+ * `LockTimeoutError` and `LockQueueFullError` extend this class.
  *
  * @remedy Set `waitMs`, or respond with "try again later".
  */
@@ -205,8 +205,8 @@ interface LimitFacts extends BusyFacts {
 }
 
 /**
- * As many calls or processes as `maxWaiters` allows already wait for the resource, or more than `maxAhead` calls are
- * ahead of this one.
+ * The queue is full: `maxWaiters` calls or processes already wait for the resource. Or it is too long: more than
+ * `maxAhead` calls would be ahead of this one.
  *
  * @remedy Hold the lock for less time, accept less work, or raise `maxWaiters` or `maxAhead`.
  */

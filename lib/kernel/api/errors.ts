@@ -36,8 +36,9 @@ export abstract class LockError extends Error {
 }
 
 /**
- * The caller's `signal` ended the wait (its reason is the `cause`), or a newer call with `onBusy: 'cancelHolder'` has
- * cancelled this `cancellable` call. If a holder is asked to stop, its signal aborts with this error.
+ * The caller's `signal` aborted the wait; `cause` is the reason of that signal. Or a newer call with `onBusy:
+ * 'cancelHolder'` has cancelled this `cancellable` call. If this call already held the lock, its `lease.signal` aborts
+ * with this error.
  *
  * @remedy Nothing: the caller asked for it, or the newer call does the work.
  */
@@ -78,8 +79,8 @@ export class LockAbortedError extends LockError {
 }
 
 /**
- * Two callers use one resource differently: as a lock and as a semaphore, or with different numbers of permits. Nothing
- * was changed, and waiting doesn't help.
+ * Two callers use one resource differently: one as a lock and one as a semaphore, or with different numbers of permits.
+ * Nothing was changed, and waiting doesn't help.
  *
  * @remedy Use the same options everywhere, use another name, or `resize` the semaphore.
  */
@@ -93,8 +94,8 @@ export class LockModeMismatchError extends LockError {
 }
 
 /**
- * Redis is unreachable, didn't answer, or rejected the command. For a call that waited, this is the state at the end of
- * its wait. `cause` has the error.
+ * Redis is unreachable, didn't answer, or rejected the command. If the call waited, this was the state at the end of
+ * its wait. `cause` is the original error.
  *
  * @remedy Check `cause` for the reason, such as a wrong password or a missing permission.
  */
@@ -132,8 +133,8 @@ export class LockShutdownError extends LockError {
 }
 
 /**
- * An option or a resource name is invalid. Thrown at boot, when a class is defined, or by the call, before anything is
- * sent to Redis.
+ * An option or a resource name is invalid. Thrown when the application starts, when a decorator is applied, or by the
+ * call before it sends anything to Redis.
  *
  * @remedy Fix the option that `option` names.
  */
@@ -160,10 +161,11 @@ export class InvalidLockOptionsError extends LockError {
 export class InvalidResourceError extends InvalidLockOptionsError {}
 
 /**
- * A decorated method was called without the module, in a constructor, or on an object that Nest didn't create.
+ * A decorated method was called in an application without the module, in a constructor, or on an object that Nest
+ * didn't create.
  *
- * @remedy Make the object a provider; in a unit test, `bindLocks(object, passThroughLocks())` from
- * `nestjs-redis-lock/testing`.
+ * @remedy Make the object a provider. In a unit test, call `bindLocks(object, passThroughLocks())` from
+ *   `nestjs-redis-lock/testing`.
  * @see docs/guide/testing.md
  */
 export class LockModuleMissingError extends LockError {

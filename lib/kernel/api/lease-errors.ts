@@ -8,7 +8,7 @@ import { LEADER_PREFIX } from './resource.js';
 export type LeaseLossReason =
   /** A fixed lease (`watchdog: false`) has expired. */
   | 'expired'
-  /** Another holder has the lock in Redis, or it is free. */
+  /** In Redis, another holder has the lock, or the lock is free. */
   | 'takenOver'
   /** No renewal was confirmed before the deadline: Redis didn't answer, or this process was blocked. */
   | 'notRenewed'
@@ -67,11 +67,11 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
 }
 
 /**
- * The lease ended before the work did. If it ended before the work began, the work isn't called. Another holder may
- * have had the resource at the same time.
+ * The lease ended before the work did. If the lease ended before the work began, the work isn't called. Another holder
+ * may have had the resource at the same time.
  *
  * @remedy Stop writing, and check what the work has done before you repeat it. If the event loop is blocked for longer
- * than `leaseMs`, raise `leaseMs`.
+ *   than `leaseMs`, raise `leaseMs`.
  */
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';
@@ -109,11 +109,12 @@ export class LeaseLostError extends LockError {
 }
 
 /**
- * This async context holds the resource and would wait for itself: it acquires an exclusive lock again, acquires a
- * write lock while it holds a read lock, needs more permits than are left, or waits until the resource is free. Or it
- * downgrades a write lock that an outer call still needs.
+ * This async context already holds the resource, and the call would wait for itself: it acquires an exclusive lock
+ * again, acquires a write lock under a read lock, needs more permits than are left, or waits until the resource is
+ * free. Or the call downgrades a write lock that an outer call still needs.
  *
- * @remedy Use `mode: 'reentrant'` in both places, or lock once. If a reader will write, start with `mode: 'write'`.
+ * @remedy Use `mode: 'reentrant'` in both calls, or lock only in the outer one. If a call reads first and writes later,
+ *   start with `mode: 'write'`.
  */
 export class LockReentryError extends LockError {
   override readonly code = 'LOCK_REENTRY';
@@ -189,11 +190,11 @@ export class LockReentryError extends LockError {
 const SHOWN_AT_MOST = 8;
 
 /**
- * The code needs a lock that its async context doesn't hold: it runs outside of `locks.using()` and the lock
- * decorators, or after the release.
+ * The code needs a lock that its async context doesn't hold. It runs outside of `locks.using()` and of methods with a
+ * lock decorator, or after the release.
  *
- * @remedy Call the code under `locks.using()` or a lock decorator, and await it there. A lease from `acquire()` belongs
- * to no async context.
+ * @remedy Call the code inside `locks.using()` or a method with a lock decorator, and await it there. A lease from
+ *   `acquire()` belongs to no async context.
  */
 export class LockNotHeldError extends LockError {
   override readonly code = 'LOCK_NOT_HELD';
@@ -221,11 +222,11 @@ function describeHeld(held: readonly string[]): string {
 
 /** The reason why an instance does not lead, if its lease was not lost. */
 export type NotLeaderReason =
-  /** It is a candidate and not elected yet. */
+  /** The instance is a candidate, but has not been elected yet. */
   | 'notElected'
-  /** Its term was released, and it campaigns again. */
+  /** Its term was released, and the instance campaigns again. */
   | 'released'
-  /** It has resigned. */
+  /** The instance has resigned. */
   | 'resigned'
   /** The application is shutting down. */
   | 'shutdown';

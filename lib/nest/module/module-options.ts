@@ -49,15 +49,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   quorum?: QuorumOptions;
   /**
-   * The prefix of every key and channel in Redis, after your own client's `keyPrefix`. Applications with the same
-   * prefix on one Redis share their locks.
+   * The prefix of every key and channel in Redis. If you pass your own client, the client's `keyPrefix` comes before
+   * it. Applications with the same prefix on one Redis share their locks.
    *
    * @allowed 1 to 100 characters, no braces, no white space
    * @default 'lock'
    */
   keyPrefix?: string;
   /**
-   * The name of this process, shown for holders. It must differ between processes.
+   * The name under which this process is shown as a holder or waiter. No two processes may have the same name.
    *
    * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default host name, process id and six random characters
@@ -71,15 +71,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   durability?: {
     /**
-     * The number of replicas that must have a grant before it counts. If you require all of them, nothing is granted
-     * while one is down; so with two replicas, use 1.
+     * The number of replicas that must have a lock before it counts as acquired. Require fewer than you have, for
+     * example one of two: otherwise no lock is granted while a replica is down.
      *
      * @allowed 1 to 5
      * @see docs/operations/topologies.md#how-many-replicas
      */
     replicas: number;
     /**
-     * Time to wait for the replicas: less than `attemptTimeoutMs` and a third of `leaseMs`.
+     * Time to wait for the replicas. It must be less than `attemptTimeoutMs`, and less than a third of `leaseMs`.
      *
      * @allowed 1 ms to 10 s
      * @default 50
@@ -87,10 +87,10 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
     timeoutMs?: number;
   };
   /**
-   * Time after a start of Redis in which nothing is granted, because Redis may have forgotten leases that are still
-   * held. Set it to the longest lease of any application on this Redis, at least `leaseMs`. It also caps the lease of
-   * job runs that set none. With 0, or `appendfsync always` in Redis, locks are granted at once; `'memory:'` ignores
-   * this option.
+   * After Redis has started, no lock is granted for this time, because Redis may have forgotten leases that are still
+   * held. Set it to the longest lease of any application on this Redis, at least `leaseMs`. Jobs that set no `leaseMs`
+   * get a lease of at most this length. 0 turns this off. If Redis has `appendfsync always`, locks are granted at once.
+   * `'memory:'` ignores this option.
    *
    * @allowed 50 ms to 24 h
    * @default none; on a quorum of two or more nodes, `leaseMs`, or 30 s if the module sets no `leaseMs`
@@ -98,14 +98,14 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   restartQuarantineMs?: number;
   /**
-   * Declares that Redis has every write on disk before it answers (`appendfsync always`), so a restart with data needs
-   * no quarantine. Only needed if `CONFIG GET` is denied.
+   * Declares that Redis has every write on disk before it answers (`appendfsync always`). Then no quarantine is needed
+   * after a restart that keeps the data. Only set this if your Redis user may not run `CONFIG GET`.
    *
-   * @default Redis is asked
+   * @default none: Redis is asked
    */
   persistence?: 'always';
   /**
-   * Functions to call with every lock event. Losses and failures are logged without them.
+   * Functions to call with every lock event. You don't need one for the log: losses and failures are always logged.
    *
    * @allowed functions
    * @default none
@@ -113,16 +113,17 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   observers?: readonly LockObserver[];
   /**
-   * What to do about a leaked lease: one that was not released, and that nothing in the process refers to any more.
-   * After a warning and the event `leaked`, `'warn'` keeps renewing it for as long as the process lives; `'expire'`
-   * stops renewing it, so that it is `lost`. A leak goes unnoticed if the lease's `signal` was read.
+   * What to do about a leaked lease, which was not released although no code refers to it any more. Both values log a
+   * warning and emit the event `leaked`. Then `'warn'` keeps renewing the lease for as long as the process lives;
+   * `'expire'` stops renewing it, so that it is `lost`. If your code has read the lease's `signal`, a leak isn't
+   * noticed.
    *
    * @default 'warn'
    */
   onLeak?: OnLeak;
   /**
-   * Detects database transactions: a lock that `using` or a decorator acquires inside one is released after its commit
-   * or rollback. Set `maxHoldMs` if a transaction may never end.
+   * Detects database transactions. A lock that `using` or a decorator acquires inside a transaction is then released
+   * only after the commit or rollback. Set `maxHoldMs` if a transaction may never end.
    *
    * @allowed `typeormTransactional(...)`, a `TransactionScope`, or your own `TransactionHooks`
    * @default none: the lock is released when the work ends
@@ -130,8 +131,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   transactions?: TransactionHooks;
   /**
-   * Returns the group of a resource that is locked without a decorator: the static name of this kind of lock in events
-   * and metrics, of at most 100 characters.
+   * Returns the group of a resource that is locked without a decorator. A group is a fixed name for a kind of lock in
+   * events and metrics, at most 100 characters long.
    *
    * @default the text before the first `:` of the resource; without a `:`, the resource itself if it looks like a name
    *   from your code, otherwise `_other`
@@ -139,15 +140,15 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   group?: GroupFunction;
   /**
-   * `true` stores each lock's group in its label in Redis, about 30 bytes, so that other processes can name the group
-   * that blocks them, in metrics and `locks.contention()`.
+   * `true` stores each lock's group in Redis, in the label of the lock (about 30 bytes). So in metrics and
+   * `locks.contention()`, other processes can name the group that blocks them.
    *
    * @default false
    * @see docs/operations/contention.md#holders-in-other-processes
    */
   labelGroups?: boolean;
   /**
-   * What to do about names like `order:undefined`, which a template string produces from a missing value. `'refuse'`
+   * What to do about a name like `order:undefined`, which a template string produces if a value is missing. `'refuse'`
    * throws `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is `undefined`, `null` or `NaN`, or the name
    * contains `[object Object]`.
    *
@@ -157,7 +158,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /**
    * Records metrics or traces. Its errors never break a lock.
    *
-   * @allowed a `LockTelemetry`, an array of them
+   * @allowed a `LockTelemetry`, or an array of them
    * @default none
    * @see docs/operations/metrics.md
    */
@@ -171,8 +172,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /** Options for the shutdown of the application. */
   shutdown?: {
     /**
-     * Time for running work to finish and release its locks at shutdown. With `connection: 'memory:'` the default is 0,
-     * so that an unreleased lease in a test doesn't delay `close()`.
+     * At shutdown, the time that running work has to finish and to release its locks. With `connection: 'memory:'`, the
+     * default is 0, so that an unreleased lease in a test doesn't delay `close()`.
      *
      * @allowed 0 ms to 1 h
      * @default 10000
@@ -205,15 +206,15 @@ export type RedisLockModuleOptions = OptionsForQuorum | OptionsWithConnection;
 /** The options of a registration. An asynchronous factory does not return them, because Nest needs them earlier. */
 export interface RedisLockModuleExtras {
   /**
-   * Registers another, independent lock service, injected by `@InjectRedisLock(name)`. Names must be unique in an
-   * application.
+   * Registers another, independent lock service under this name. Inject it with `@InjectRedisLock(name)`. Names must be
+   * unique in an application.
    *
    * @allowed 1 to 100 characters
    * @default the default service
    */
   service?: string;
   /**
-   * `true` provides the service to other modules without an import.
+   * `true` lets all modules inject the service without importing this module.
    *
    * @default true
    */

@@ -7,20 +7,21 @@ import type { Durability } from '../../redis/durability/durable-connection.js';
 /** The module option `quorum`: several independent primaries. */
 export type QuorumOptions = {
   /**
-   * The nodes, the same on all instances.
+   * The connections to the nodes of the quorum. List the same nodes on all instances.
    *
    * @allowed 1 to 9 connections
    * @see docs/guide/quorum.md
    */
   connections: readonly RedisConnectionOption[];
   /**
-   * Keeps fencing tokens growing even if a minority of the nodes has failed. It costs one more round trip per lease.
+   * `true` keeps fencing tokens growing even if a minority of the nodes has failed. This costs one more round trip per
+   * lease.
    *
    * @default false
    */
   fencing?: boolean;
   /**
-   * Time for a node to answer before the other nodes decide without it.
+   * The time that a node has to answer, before the other nodes decide without it.
    *
    * @allowed 10 ms to 60 s
    * @default `leaseMs` / 100, but at least 50 and at most 500

@@ -17,8 +17,8 @@ import { whyMisread, whyNoName, whyNoServer } from './stated-server.js';
 interface ChangingCredentials {
   /**
    * Returns `{ username?, password, expiresAt? }` to use instead of `username` and `password`. Called before each
-   * connection, and before the credentials expire; open connections then send the new ones. The password of sentinels
-   * stays an option.
+   * connection is opened, and again before the credentials expire: then open connections authenticate with the new
+   * ones. For Sentinel, the password of the sentinels is still set by `sentinelPassword`.
    *
    * @default none
    */
@@ -31,8 +31,8 @@ export interface ServerConnectionOptions extends RedisOptions, ChangingCredentia
 /** The nodes of a Redis Cluster, and the ioredis options for it. */
 export interface ClusterConnectionOptions extends ClusterOptions, ChangingCredentials {
   /**
-   * Some nodes of the cluster, from which the others are discovered. User, password and TLS settings of the first node
-   * apply to all, unless `redisOptions` has others.
+   * Some nodes of the cluster; the others are discovered. The user, password and TLS settings of the first node apply
+   * to all nodes, unless `redisOptions` has others.
    *
    * @allowed URLs, or objects with `host` and `port`
    */

@@ -46,7 +46,7 @@ class TenantOrders {
     private readonly locks: RedisLockService,
   ) {}
 
-  // A function or a method, no arrow: the key function is called with the
+  // A function or a method, not an arrow function: it is called with the
   // provider as `this`.
   @DistributedLock({
     key(this: TenantOrders, orderId: string) {

@@ -26,7 +26,7 @@ export class OrdersController {
   imports: [ThrottlerModule.forRoot([{ ttl: 60_000, limit: 2 }])],
   controllers: [OrdersController],
   providers: [
-    // guards run before every lock: 429 takes none
+    // runs before any lock is acquired
     { provide: APP_GUARD, useClass: ThrottlerGuard },
     { provide: APP_FILTER, useClass: LockExceptionFilter },
   ],

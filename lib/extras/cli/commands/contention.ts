@@ -12,13 +12,13 @@ const MAX_ROWS = 20;
 
 export const contention = defineCommand({
   name: 'contention',
-  summary: 'Shows which work waits for which, now and in the last minutes.',
+  summary: 'Shows which work waits for which, now and in recent minutes.',
   args: [],
   options: {
-    for: durationOption(`How long to count if no instance counts yet. Default: ${DEFAULT_FOR_MS / 1_000}s.`),
+    for: durationOption(`How long to count. Default: ${DEFAULT_FOR_MS / 1_000}s, or 0s if an instance is already counting.`),
   },
   details: [
-    'Counts for the time of --for. If you run it again within a minute, it shows everything since the first run, up to ten minutes.',
+    'Makes the instances count, and shows the counts after --for. The instances count for another minute: if you run the command again in that time, it shows everything since the first run, up to ten minutes.',
   ],
   examples: ['contention', 'contention --for 1m'],
   async run({ options, output, terminal, session, signal }) {

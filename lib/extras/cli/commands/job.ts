@@ -27,15 +27,15 @@ export const job = defineCommand({
   summary: 'Shows one job and its instances, runs it now, or pauses it for the whole fleet.',
   args: [{ name: 'name', isRequired: true }],
   options: {
-    history: flagOption(`Lists its newest runs, at most ${MAX_RUNS}, and the ticks that were missed.`),
+    history: flagOption(`Lists the newest runs of the job, at most ${MAX_RUNS}, and its missed ticks.`),
     pause: orForever(
       durationOption(
-        'Pauses its ticks on all instances, for this long or until you resume it. A run that has started continues.',
+        'Pauses the job on all instances, for this long or until you resume it. A run that has started continues.',
       ),
     ),
     resume: flagOption('Ends the pause. Ticks that were due during the pause do not run.'),
-    run: flagOption('Runs it now on one of the instances that have it, even while it is paused.'),
-    wait: durationOption('With --run: how long to wait until the run ends. It continues after that. Default: 10 min.'),
+    run: flagOption('Runs the job now, even while it is paused, on one of the instances that have it.'),
+    wait: durationOption('With --run: how long to wait for the end of the run. The run continues after that. Default: 10 min.'),
     ...OPERATOR_OPTIONS,
   },
   examples: [

@@ -10,7 +10,7 @@ const MAX_TEXT = 40;
 
 export const jobs = defineCommand({
   name: 'jobs',
-  summary: 'Lists the singleton jobs: the next run, how the last one ended, what was missed, what is paused.',
+  summary: 'Lists the singleton jobs: the next run, how the last one ended, missed ticks, and pauses.',
   args: [],
   options: {},
   examples: ['jobs'],

@@ -23,19 +23,19 @@ interface Wanted {
 
 export const ls = defineCommand({
   name: 'ls',
-  summary: 'Lists what is held and waited for: by whom, for how long, and how much of the lease is left.',
+  summary: 'Lists the held locks and the calls that wait for them: who, for how long, and how much of the lease is left.',
   args: [{ name: 'prefix' }],
   options: {
-    waiting: flagOption('Lists only what is waited for.'),
-    group: textOption('group', 'Lists only what a call of this group holds or waits for.'),
-    scan: flagOption('Scans all keys, too: finds dead holders that no call waits for.'),
+    waiting: flagOption('Lists only resources that a call waits for.'),
+    group: textOption('group', 'Lists only resources that a call of this group, such as Orders.pay, holds or waits for.'),
+    scan: flagOption('Also scans all keys, to find dead holders that no call waits for.'),
     limit: integerOption('number', `How many rows to list at most. Default: ${DEFAULT_LIMIT}.`),
   },
   details: [
-    'The prefix is plain text, not a pattern: `ls order:` lists order:7.',
-    'Instances answer from memory. If a call waits for a holder that no instance reports, Redis is asked, and STATE',
-    'shows whether that holder is dead. --scan visits all keys of the database, without blocking other clients.',
-    'After `release`, you still see the lease until its holder tries to renew it.',
+    'The argument is the beginning of the names, not a pattern: `ls order:` lists order:7.',
+    'The instances report the locks from memory. If a call waits for a holder that no instance reports, `ls` asks Redis,',
+    'and STATE shows whether that holder is dead. --scan visits all keys of the database, without blocking other clients.',
+    'A lease that you end with `release` stays in the list until its holder tries to renew it.',
   ],
   examples: ['ls', 'ls order: --waiting', 'ls --scan'],
   async run({ args, options, output, session }) {

@@ -16,16 +16,16 @@ const STILL_WORKS = 'That does not stop the holder: it may keep working until it
 
 export const release = defineCommand({
   name: 'release',
-  summary: 'Ends one lease by its token. The next waiter in the queue asks for the lock at once.',
+  summary: 'Ends one lease, selected by its fencing token. The next waiter in the queue asks for the lock at once.',
   args: [{ name: 'resource', isRequired: true }],
   options: {
-    token: integerOption('number', 'The fencing token of the lease: see `ls` or `why`. A later lease is left alone.'),
+    token: integerOption('number', 'The fencing token of the lease, which the commands ls and why show. A later lease is left alone.'),
     yes: flagOption('Skips the confirmation. Required without a terminal.'),
     ...OPERATOR_OPTIONS,
   },
   details: [
     'Without --token, prints the holders and what they may still do, and changes nothing.',
-    'You cannot end all leases at once, or leases by a pattern.',
+    'You cannot end all leases at once, or all that match a pattern.',
   ],
   examples: ['release order:7', 'release order:7 --token 1791763 --by ann --reason OPS-17'],
   isWriting: true,

@@ -14,12 +14,12 @@ const MAX_LEADERS = 5;
 
 export const status = defineCommand({
   name: 'status',
-  summary: 'Shows what is wrong, the worst first, and the fleet at a glance.',
+  summary: 'Shows all problems, the worst first, and an overview of the fleet.',
   args: [],
   options: {},
   details: [
-    `Without --prefix, shows up to ${MAX_APPLICATIONS} applications on that Redis.`,
-    'Exits with 3 if locks are unavailable, and with 5 if an instance has not answered.',
+    `Without --prefix, shows up to ${MAX_APPLICATIONS} applications on this Redis.`,
+    'Exits with 3 if locks are unavailable, and with 5 if an instance did not answer.',
   ],
   examples: ['status', 'status --prefix shop'],
   async run({ output, applications }) {

@@ -12,12 +12,12 @@ const LOOK_EVERY_MS = 1_000;
 
 export const watch = defineCommand({
   name: 'watch',
-  summary: 'Streams grants, waits, losses and releases until Ctrl-C.',
+  summary: 'Prints grants, waits, losses and releases as they happen, until you press Ctrl-C.',
   args: [{ name: 'prefix' }],
   options: { for: durationOption('Stops after this time.') },
   details: [
-    'Polls the instances once a second and prints what has changed, so it can miss shorter leases.',
-    'With --json, each line is one change.',
+    'Polls the instances once a second and prints what has changed, so it can miss a lease that lasts less than a second.',
+    'With --json, prints one change per line.',
   ],
   examples: ['watch', 'watch order: --json'],
   async run({ args, options, output, session, signal }) {

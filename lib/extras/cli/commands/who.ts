@@ -10,12 +10,12 @@ import { pollInstances, SCAN_CUT } from '../frame/roll.js';
 
 export const who = defineCommand({
   name: 'who',
-  summary: 'Shows what one instance holds and waits for, and where in its code.',
+  summary: 'Shows what one instance holds and waits for, and which lines of its code do so.',
   args: [{ name: 'instance', isRequired: true }],
   options: {},
   details: [
-    'A part of the id, such as the host or the process id, is enough if only one instance has it.',
-    'If the instance does not answer, shows what it holds according to Redis.',
+    'You can pass a part of the id, such as the host or the process id, if it matches only one instance.',
+    'If the instance does not answer, shows the locks that it holds according to Redis.',
   ],
   examples: ['who api-3:4711', 'who 4711'],
   async run({ args, output, session }) {

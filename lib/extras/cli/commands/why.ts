@@ -20,9 +20,9 @@ export const why = defineCommand({
   name: 'why',
   summary: 'Explains why a call cannot get a resource: who holds it, whether the holder is alive, and what to do.',
   args: [{ name: 'resource', isRequired: true }],
-  options: { watch: flagOption('Checks again every two seconds until Ctrl-C.') },
+  options: { watch: flagOption('Checks again every two seconds until you press Ctrl-C.') },
   details: [
-    'Checks twice, a moment apart: if the lease is renewed in between, the holder is alive. Also asks the holder itself.',
+    'Checks twice: if the lease is renewed in between, the holder is alive. Also asks the holder itself.',
   ],
   examples: ['why order:7', 'why cron:nightly-report --watch'],
   async run({ args, options, output, terminal, session, signal }) {

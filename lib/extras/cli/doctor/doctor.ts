@@ -17,14 +17,14 @@ const MARKS = { ok: 'ok', note: 'note', warning: 'WARNING', failed: 'FAILED', un
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Checks whether Redis is fit for locks, and shows what is wrong and how to fix it.',
+  summary: 'Checks whether your Redis is suitable for locks, and shows what is wrong and how to fix it.',
   args: [],
   options: TRY_OPTIONS,
   details: [
-    'Writes one key that expires after seconds, and publishes one message. Acquires no lock without --try.',
-    'With --try, clients lock resources under a prefix of their own, and some lose their connections or die. They send at most 200 commands a second. Their keys are deleted at the end, even after Ctrl-C.',
-    'A setting that the user may not read is `unknown`, not a warning, because managed services do not allow CONFIG.',
-    'Exits with 0 if all is well, 1 with a warning, 3 if locks are unavailable, and 7 if --try saw a broken promise.',
+    'Writes one key that expires after a few seconds, and publishes one message. Without --try, acquires no lock.',
+    'With --try, test clients lock resources under a separate prefix, while doctor breaks the connections of some clients and ends others. They send at most 200 commands a second. Their keys are deleted at the end, even after Ctrl-C.',
+    'A setting that your Redis user may not read is `unknown`, not a warning, because managed services do not allow CONFIG.',
+    'Exits with 0 if all is well, with 1 if there is a warning, with 3 if locks are unavailable, and with 7 if --try saw a broken promise.',
   ],
   examples: ['doctor --url redis://localhost:6379', 'doctor --try 60s --yes --history tried.jsonl'],
   run: runDoctor,

@@ -26,7 +26,7 @@ const UNAVAILABLE_MS = 30_000;
 
 const OPTIONS = {
   wait: durationOption('How long to wait for the lock. Default: 10m, or 0s with --if-busy.'),
-  lease: durationOption('How long Redis keeps the lock if this process dies. Default: 30s.'),
+  lease: durationOption('The length of the lease: how long the lock stays held if this process dies. Default: 30s.'),
   mode: choiceOption(['exclusive', 'read', 'write'], 'The mode of the lock. Default: exclusive.'),
   'if-busy': choiceOption(
     ['fail', 'skip'],
@@ -34,14 +34,14 @@ const OPTIONS = {
   ),
   once: textOption(
     'key',
-    'Runs the command only if none has succeeded under this key, such as the tag of the release.',
+    'Skips the command if a run with this key, such as the tag of the release, has already succeeded.',
   ),
-  keep: durationOption('How long Redis remembers the key of --once: 1s to 30d. Default: 7d.'),
+  keep: durationOption('How long Redis remembers the success of a --once run: 1s to 30d. Default: 7d.'),
   [RESTART_QUARANTINE]: durationOption(
     'The restartQuarantineMs of your applications. Without it, exec acquires locks even if Redis has just restarted.',
   ),
   'kill-after': durationOption(
-    'How long the command has between SIGTERM and SIGKILL: at most half of the lease. Default: a third of it, and at most 10s.',
+    'How long the command has between SIGTERM and SIGKILL, at most half of the lease. Default: a third of the lease, but at most 10s.',
   ),
 } as const;
 
@@ -60,16 +60,16 @@ type Context = CommandContext<typeof OPTIONS>;
 
 export const exec = defineCommand({
   name: 'exec',
-  summary: 'Runs a command while it holds a lock: flock for a fleet.',
+  summary: 'Holds a lock while it runs your command: like flock, but for many machines.',
   args: [{ name: 'resource', isRequired: true }],
   rest: 'command …',
   options: OPTIONS,
   details: [
     'The lease is renewed while the command, or a process in its process group, is running.',
-    'The command has LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment, and receives SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 from exec.',
+    'The environment of the command has LOCK_RESOURCE and LOCK_FENCING_TOKEN. exec forwards SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 to the command.',
     'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
-    'Exits with the exit code of the command, with 128 plus the number of the signal that ended it, or with 127 if there is no such command.',
-    'Without --prefix, uses the prefix from --config, or `lock`. Does not detect a prefix, because all runs must use the same one. --timeout is 30s by default.',
+    'Exits with the exit code of the command. If a signal ended the command, exits with 128 plus the number of the signal; if there is no such command, with 127.',
+    'Without --prefix, uses the prefix from --config, or `lock`. Does not detect a prefix, because all runs must use the same one. For exec, --timeout is 30s by default.',
   ],
   examples: [
     'exec migrate --once "$RELEASE" -- npx prisma migrate deploy',

@@ -14,10 +14,10 @@ const MAX_TIMEOUT_MS = 60 * 60_000;
 /** The options of every command. */
 export const COMMON_OPTIONS = {
   url: textOption('url', 'The address of Redis. Default: REDIS_URL.'),
-  config: textOption('file', 'A module that exports your connection as default: Sentinel, Cluster, TLS.'),
+  config: textOption('file', 'A module whose default export is your connection, for Sentinel, Cluster or TLS.'),
   prefix: textOption('prefix', 'The keyPrefix of the application. Detected by default.'),
   timeout: durationOption('How long Redis may take to connect and to answer. Default: 5s.', MAX_TIMEOUT_MS),
-  json: flagOption('Prints JSON, with schemaVersion.'),
+  json: flagOption('Prints JSON.'),
 } as const;
 
 export type CommonOptions = OptionValues<typeof COMMON_OPTIONS>;

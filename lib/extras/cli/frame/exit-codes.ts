@@ -5,14 +5,14 @@ import { LockBusyError } from '../../../kernel/api/busy-errors.js';
 
 /** What the exit codes say, as the help and the reference list them. */
 export const EXIT_CODES = {
-  done: { code: 0, summary: 'Done, or found.' },
-  refused: { code: 1, summary: 'Not found, rejected, or a warning of `doctor`.' },
+  done: { code: 0, summary: 'The command succeeded.' },
+  refused: { code: 1, summary: 'Nothing was found, the change was rejected, or `doctor` has a warning.' },
   usage: { code: 2, summary: 'The command line is wrong, or a confirmation is missing.' },
-  redis: { code: 3, summary: 'Redis cannot be reached, or its user lacks a permission.' },
+  redis: { code: 3, summary: 'Redis cannot be reached, or your Redis user lacks a permission.' },
   busy: { code: 4, summary: 'The lock is held by another process.' },
-  partial: { code: 5, summary: 'The answer is incomplete. stderr lists what is missing.' },
-  lost: { code: 6, summary: 'The lease was lost while the command of `exec` ran.' },
-  broken: { code: 7, summary: 'A promise was broken during `doctor --try`.' },
+  partial: { code: 5, summary: 'The output is incomplete. stderr lists what is missing.' },
+  lost: { code: 6, summary: '`exec` lost its lease while your command was running.' },
+  broken: { code: 7, summary: '`doctor --try` saw a broken promise, such as two holders at once.' },
 } as const;
 
 export type ExitName = keyof typeof EXIT_CODES;

@@ -5,7 +5,7 @@ import { userName } from './connection.js';
 /** Who asks for a change, and why. */
 export const OPERATOR_OPTIONS = {
   by: textOption('name', 'Your name, for the log. Default: your user name on this machine.'),
-  reason: textOption('text', 'Why, for the log.'),
+  reason: textOption('text', 'The reason, for the log.'),
 } as const;
 
 /** The facts about the operator. @throws InvalidLockOptionsError where it is too long */

@@ -16,11 +16,11 @@ const TRY_AGAIN_MS = 2_000;
 
 export const ui = defineCommand({
   name: 'ui',
-  summary: 'Serves the console on this machine, read-only: locks, waits, jobs and leaders on one page.',
+  summary: 'Serves a read-only console on this machine: locks, waits, jobs and leaders on one page.',
   args: [],
   options: { port: integerOption('number', 'Port to listen on. Default: any free port.') },
   details: [
-    'Listens on 127.0.0.1 under a random path, and prints the address. Ctrl-C ends it.',
+    'Listens on 127.0.0.1 under a random path, and prints the address. Ctrl-C stops the server.',
     'If Redis cannot be reached, prints what to check and keeps trying.',
   ],
   examples: ['ui', 'ui --url redis://localhost:6379'],

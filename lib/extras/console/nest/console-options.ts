@@ -31,16 +31,18 @@ export interface RedisLockConsoleOptions {
    */
   unguarded?: 'I know';
   /**
-   * The actions that users of the page may take. `release` ends one lease, by its fencing token. The others run, pause
-   * and resume a job, like the methods of `SingletonJobs`, whichever instance has the job.
+   * The actions that users of the page may take. `'release'` ends one lease, selected by its fencing token. The other
+   * actions run, pause and resume a job, like the methods of `SingletonJobs`, even if only another instance has the
+   * job.
    *
    * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
    * @default none: the page is read-only
    */
   actions?: readonly ConsoleAction[];
   /**
-   * Returns the name of the user who takes an action, for the log and the event. Called with the Express or Fastify
-   * request after the guards have run. If it returns no name, the action is rejected. Required with `actions`.
+   * Returns the name of the user who takes an action, for the log and the event of the action. Called with the Express
+   * or Fastify request after the guards have run. If it returns no name, the action is rejected. Required with
+   * `actions`.
    *
    * @allowed a function that returns a name of 1 to 100 characters, or a promise of one
    * @default none
@@ -48,8 +50,7 @@ export interface RedisLockConsoleOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- the request is that of the platform, with what guards have put there
   who?: (request: any) => string | undefined | null | Promise<string | undefined | null>;
   /**
-   * The lock services to show, by the `service` names of their registrations. The first one is selected when the page
-   * opens.
+   * The lock services to show. The first one is selected when the page opens.
    *
    * @allowed `service` names of `RedisLockModule.forRoot`
    * @default the default service
@@ -57,7 +58,7 @@ export interface RedisLockConsoleOptions {
   services?: readonly string[];
   /**
    * The origins from which browsers may request an action, such as `https://ops.example.com`. Only needed if your CORS
-   * settings allow other origins to send any header, and the page runs without TLS.
+   * settings allow other origins to send any header, and the page is served without TLS.
    *
    * @allowed origins
    * @default none: the `Sec-Fetch-Site` header is checked instead

@@ -65,7 +65,7 @@ export function scheduleOf(text: string): Pick<JobInfo, 'timeZone'> & { readonly
 }
 
 /**
- * No singleton job has this name, or the job's code is in another application.
+ * No singleton job has this name, or only another application has the code of the job.
  *
  * @remedy Fix the name. If `instances` isn't empty, run the job on one of them.
  */

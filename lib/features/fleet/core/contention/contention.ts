@@ -12,7 +12,7 @@ export type ContentionSettings = {
    */
   fromStart?: boolean;
   /**
-   * Records the call site of one in this many `acquire` and `tryAcquire` calls that have waited; 0 records none.
+   * With n, records the call site of every nth `acquire` or `tryAcquire` call that has waited; with 0, of none.
    *
    * @allowed 0 to 1000000
    * @default 64

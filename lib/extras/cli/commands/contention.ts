@@ -15,7 +15,9 @@ export const contention = defineCommand({
   summary: 'Shows which work waits for which, now and in recent minutes.',
   args: [],
   options: {
-    for: durationOption(`How long to count. Default: ${DEFAULT_FOR_MS / 1_000}s, or 0s if an instance is already counting.`),
+    for: durationOption(
+      `How long to count. Default: ${DEFAULT_FOR_MS / 1_000}s, or 0s if an instance is already counting.`,
+    ),
   },
   details: [
     'Makes the instances count, and shows the counts after --for. The instances count for another minute: if you run the command again in that time, it shows everything since the first run, up to ten minutes.',

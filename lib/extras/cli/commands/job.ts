@@ -35,7 +35,9 @@ export const job = defineCommand({
     ),
     resume: flagOption('Ends the pause. Ticks that were due during the pause do not run.'),
     run: flagOption('Runs the job now, even while it is paused, on one of the instances that have it.'),
-    wait: durationOption('With --run: how long to wait for the end of the run. The run continues after that. Default: 10 min.'),
+    wait: durationOption(
+      'With --run: how long to wait for the end of the run. The run continues after that. Default: 10 min.',
+    ),
     ...OPERATOR_OPTIONS,
   },
   examples: [

@@ -23,11 +23,15 @@ interface Wanted {
 
 export const ls = defineCommand({
   name: 'ls',
-  summary: 'Lists the held locks and the calls that wait for them: who, for how long, and how much of the lease is left.',
+  summary:
+    'Lists the held locks and the calls that wait for them: who, for how long, and how much of the lease is left.',
   args: [{ name: 'prefix' }],
   options: {
     waiting: flagOption('Lists only resources that a call waits for.'),
-    group: textOption('group', 'Lists only resources that a call of this group, such as Orders.pay, holds or waits for.'),
+    group: textOption(
+      'group',
+      'Lists only resources that a call of this group, such as Orders.pay, holds or waits for.',
+    ),
     scan: flagOption('Also scans all keys, to find dead holders that no call waits for.'),
     limit: integerOption('number', `How many rows to list at most. Default: ${DEFAULT_LIMIT}.`),
   },

@@ -19,7 +19,10 @@ export const release = defineCommand({
   summary: 'Ends one lease, selected by its fencing token. The next waiter in the queue asks for the lock at once.',
   args: [{ name: 'resource', isRequired: true }],
   options: {
-    token: integerOption('number', 'The fencing token of the lease, which the commands ls and why show. A later lease is left alone.'),
+    token: integerOption(
+      'number',
+      'The fencing token of the lease, which the commands ls and why show. A later lease is left alone.',
+    ),
     yes: flagOption('Skips the confirmation. Required without a terminal.'),
     ...OPERATOR_OPTIONS,
   },

@@ -21,9 +21,7 @@ export const why = defineCommand({
   summary: 'Explains why a call cannot get a resource: who holds it, whether the holder is alive, and what to do.',
   args: [{ name: 'resource', isRequired: true }],
   options: { watch: flagOption('Checks again every two seconds until you press Ctrl-C.') },
-  details: [
-    'Checks twice: if the lease is renewed in between, the holder is alive. Also asks the holder itself.',
-  ],
+  details: ['Checks twice: if the lease is renewed in between, the holder is alive. Also asks the holder itself.'],
   examples: ['why order:7', 'why cron:nightly-report --watch'],
   async run({ args, options, output, terminal, session, signal }) {
     const [resource] = args as [string];

@@ -17,7 +17,10 @@ const MAX_SEED = 2 ** 31;
 export const TRY_OPTIONS = {
   try: durationOption('Tries locks under a separate prefix for this time, such as 60s. At most 10m.', MAX_TRY_MS),
   seed: integerOption('number', 'Repeats the locks, waits and faults of an earlier --try. Default: random.', 0),
-  history: textOption('file', 'Writes to this file what each call of --try saw, so that you can check it with another tool.'),
+  history: textOption(
+    'file',
+    'Writes to this file what each call of --try saw, so that you can check it with another tool.',
+  ),
   yes: flagOption('Skips the confirmation of --try. Required without a terminal.'),
 } as const;
 

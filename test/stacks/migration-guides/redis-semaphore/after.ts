@@ -23,7 +23,7 @@ export class Imports {
     return ran;
   }
 
-  /** Two at a time. A large one counts as two. */
+  /** At most two downloads at once. A large one counts as two. */
   async download(isLarge: boolean, work: () => Promise<void>) {
     await this.locks
       .semaphore('downloads', { permits: 2 })

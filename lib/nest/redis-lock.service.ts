@@ -49,7 +49,7 @@ export class RedisLockService {
    *
    * @throws LockTimeoutError if it is not free within `waitMs`
    * @throws LockBusyError if it is locked and `waitMs` is 0, or the retry strategy gives up
-   * @throws LockQueueFullError if `maxWaiters` calls already wait for it, or more than `maxAhead` are ahead
+   * @throws LockQueueFullError if `maxWaiters` calls are already waiting for it, or more than `maxAhead` are ahead
    * @throws LockUnavailableError if Redis is unreachable for `unavailableMs` or `waitMs`, or rejects the command
    * @throws LockAbortedError if `signal` aborts
    * @throws LockReentryError if this async context already holds it and would wait for itself

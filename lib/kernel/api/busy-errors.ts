@@ -143,8 +143,9 @@ export class LockTimeoutError extends LockBusyError {
    */
   declare place?: number;
   /**
-   * The locks that the call itself held while it waited. Only set inside of work under a lease: `using` or a decorated
-   * method. After a deadlock, it has the calls that waited for each other, and `cause` names them.
+   * The locks that the call itself held while it waited. Only set if the call was made by work under a lease: inside
+   * `using` or a decorated method. After a deadlock, `deadlock` has the calls that waited for each other, and `cause`
+   * names them.
    */
   declare heldByCaller?: {
     /** The resources, the innermost lock first. */
@@ -158,7 +159,7 @@ export class LockTimeoutError extends LockBusyError {
   };
   /**
    * Milliseconds since this call, or another one with `onBusy: 'cancelHolder'`, asked the holder to stop. `undefined`
-   * if none did, for example because the holder is not `cancellable`.
+   * if no call did, for example because the holder is not `cancellable`.
    */
   declare cancelRequestedMsAgo?: number;
 
@@ -205,8 +206,8 @@ interface LimitFacts extends BusyFacts {
 }
 
 /**
- * The queue is full: `maxWaiters` calls or processes already wait for the resource. Or it is too long: more than
- * `maxAhead` calls would be ahead of this one.
+ * The queue is full: `maxWaiters` calls of this process, or `maxWaiters` processes, are already waiting for the
+ * resource. Or it is too long: more than `maxAhead` calls would be ahead of this one.
  *
  * @remedy Hold the lock for less time, accept less work, or raise `maxWaiters` or `maxAhead`.
  */

@@ -40,7 +40,7 @@ export abstract class LockError extends Error {
  * 'cancelHolder'` has cancelled this `cancellable` call. If this call already held the lock, its `lease.signal` aborts
  * with this error.
  *
- * @remedy Nothing: the caller asked for it, or the newer call does the work.
+ * @remedy Nothing: the caller ended the wait, or the newer call does the work.
  */
 export class LockAbortedError extends LockError {
   override readonly code = 'LOCK_ABORTED';

@@ -240,7 +240,8 @@ const REASON_EXPLAINED: Record<NotLeaderReason, string> = {
 
 /**
  * This instance doesn't lead. A term's `signal` aborts with this error if the instance steps down, and `whenElected()`
- * rejects with it once the campaign has ended. No other instance leads until the work of the term has ended.
+ * rejects with it once the campaign has ended. No other instance leads until the work of the term has ended or the
+ * lease has expired.
  *
  * @remedy End the work; another instance leads next.
  */

@@ -32,16 +32,16 @@ export type OnLost = 'throw' | 'ignore';
 /** The options of one call to acquire. An omitted option takes the module's default. */
 export interface LockOptions {
   /**
-   * Which other holders the lock allows, and whether the async context that holds it may lock it again. `@ReadLock` and
-   * `@WriteLock` set it.
+   * Decides which other holders the lock allows, and whether the async context that holds the lock may acquire it
+   * again. `@ReadLock` and `@WriteLock` set it.
    *
    * @default 'exclusive'
    * @see docs/guide/choosing-a-mode.md
    */
   mode?: AcquireMode;
   /**
-   * Time that Redis keeps the lock without a renewal: others wait that long if the holder dies. Runs of jobs use 30 s
-   * unless the module sets `leaseMs`.
+   * Time for which Redis keeps the lock without a renewal. If the holder dies, others wait for up to this long. Runs of
+   * cron jobs use 30 s unless the module sets `leaseMs`.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
@@ -49,16 +49,17 @@ export interface LockOptions {
    */
   leaseMs?: number;
   /**
-   * Time to wait for a busy resource. 0 fails at once with `LockBusyError`. Keep it longer than `leaseMs`, so that a
-   * call outlives a dead holder. `tryAcquire` and `tryUsing` default to 0, whatever the module sets.
+   * Time to wait for a resource that is held. With 0, the call fails at once with `LockBusyError`. Choose a time longer
+   * than `leaseMs`: if the holder dies, its lease then expires before the call gives up. `tryAcquire` and `tryUsing`
+   * default to 0, whatever the module sets.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * Time to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before failing with
-   * `LockUnavailableError`. Counted from the disconnection.
+   * Time to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before the call fails with
+   * `LockUnavailableError`. It is counted from the moment when the connection was lost.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 2000
@@ -67,13 +68,13 @@ export interface LockOptions {
   unavailableMs?: number;
   /**
    * `true` renews the lease every third of `leaseMs` until it is released. `false` makes a fixed lease that expires
-   * after `leaseMs`.
+   * after `leaseMs`, even if the work is still running.
    *
    * @default true
    */
   watchdog?: boolean;
   /**
-   * The watchdog stops renewing after this time, and the lease is lost.
+   * The maximum time to hold the lock. After that, the watchdog stops renewing the lease, and the lease is lost.
    *
    * @allowed 50 ms or more
    * @default no limit
@@ -81,7 +82,7 @@ export interface LockOptions {
   maxHoldMs?: number;
   /**
    * Keeps the resource held for at least this long after the grant, by Redis's clock, even if you release earlier. The
-   * minimum ends early if the lease is lost. At most `maxHoldMs`; without a watchdog, at most `leaseMs`.
+   * minimum ends early if the lease is lost. It may be at most `maxHoldMs` and, without a watchdog, at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0
@@ -89,33 +90,33 @@ export interface LockOptions {
    */
   minHoldMs?: number;
   /**
-   * The time limit of one command. Releases and other commands for a lease are retried for this long if it is certain
-   * that Redis has not run them.
+   * The time limit for one command to Redis. Releases and other commands for a lease are retried for this long if it is
+   * certain that Redis has not run them.
    *
    * @allowed 10 ms to 60 s
    * @default 1000
    */
   attemptTimeoutMs?: number;
   /**
-   * `true` gives waiting processes strict turns, one lease each, in order of arrival. By default, a process may pass
-   * the lock on among its own calls up to 63 times in a row, for at most 10 ms.
+   * `true` serves waiting processes strictly in order of arrival, one lease each. By default, a process may pass the
+   * lock on among its own calls up to 63 times in a row, for at most 10 ms.
    *
    * @default false
    * @see docs/guide/waiting.md
    */
   strictOrder?: boolean;
   /**
-   * The maximum number of calls in this process, and of processes in Redis, that may wait for one resource. The next
-   * call fails with `LockQueueFullError`.
+   * The maximum number of calls in this process that may wait for one resource, and the maximum number of processes
+   * that may wait for it. Any further call fails at once with `LockQueueFullError`.
    *
    * @allowed 1 or more
    * @default 10000
    */
   maxWaiters?: number;
   /**
-   * The maximum number of waiting calls ahead of this one when it joins the queue; each other process counts as one.
-   * With more calls ahead, it fails at once with `LockQueueFullError`. With 0, it only waits if it would be next. Has
-   * no effect if the resource is free. Needs the queue (no `retry`).
+   * The maximum number of waiting calls ahead of this one when it joins the queue; each other process counts as one
+   * call. With more calls ahead, this call fails at once with `LockQueueFullError`. With 0, it waits only if it would
+   * be next. Has no effect if the resource is free. Can't be combined with `retry`.
    *
    * @allowed 0 or more
    * @default no limit
@@ -124,8 +125,8 @@ export interface LockOptions {
   maxAhead?: number;
   /**
    * Called with the place in line while the call waits: after 50 ms, then whenever the place or the holder changes, at
-   * most once a second. Runs in the async context of the call. Its errors are logged, and the call keeps waiting. Needs
-   * the queue (no `retry`).
+   * most once a second. Runs in the async context of the call. Its errors are logged, and the call keeps waiting. Can't
+   * be combined with `retry`.
    *
    * @allowed a function
    * @default none
@@ -133,8 +134,8 @@ export interface LockOptions {
    */
   onWait?: (place: PlaceInLine) => void;
   /**
-   * `true` doesn't wait for Redis to confirm a release, which halves the duration of a short lock. Failed releases are
-   * only reported to observers, and a release right before `process.exit()` is lost.
+   * With `true`, a call doesn't wait for Redis to confirm its release, which halves the duration of a short lock.
+   * Failed releases are only reported to observers, and a release right before `process.exit()` is lost.
    *
    * @default false
    * @see docs/guide/waiting.md#releasing-in-the-background
@@ -162,8 +163,8 @@ export interface LockOptions {
   onBusy?: 'wait' | 'cancelHolder';
   /**
    * `true` lets a newer call with `onBusy: 'cancelHolder'` cancel this one: a waiting call fails with
-   * `LockAbortedError`, and a holder's `lease.signal` aborts with it. Needs a single resource, mode `exclusive`, and no
-   * `retry`.
+   * `LockAbortedError`, and a holder's `lease.signal` aborts with that error. Needs a single resource, mode
+   * `exclusive`, and no `retry`.
    *
    * @default false
    * @see docs/guide/waiting.md#only-the-newest-call-counts
@@ -177,13 +178,13 @@ export interface LockOptions {
    */
   retry?: RetryStrategy;
   /**
-   * When it aborts, the wait ends with a `LockAbortedError`. A granted lease is not affected.
+   * When this signal aborts, the wait ends with a `LockAbortedError`. A granted lease is not affected.
    *
    * @default none
    */
   signal?: AbortSignal;
   /**
-   * The name of this kind of lock in events and metrics. It must be static, and never contain an id. Decorators use
+   * The name of this kind of lock in events and metrics. It must be static: never put an id into it. Decorators use
    * `Class.method`.
    *
    * @allowed 1 to 100 letters, digits, spaces and `_ $ . - / # : ( )`
@@ -202,8 +203,8 @@ export interface LockOptions {
   label?: LockLabel;
   /**
    * Reports a lease once it has been held for longer than this, with the event `heldLong` and a warning. The default
-   * applies to `using` and decorators. The run of a job is reported once it has blocked later ticks for this long.
-   * `Infinity` disables it.
+   * applies only to `using` and decorators. The run of a cron job is reported once it has blocked later ticks for this
+   * long. `Infinity` disables the report.
    *
    * @allowed 1 ms or more, or `Infinity`
    * @default 60000

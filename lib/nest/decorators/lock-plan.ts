@@ -42,7 +42,7 @@ export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
    * Decides what a call does if the resource is still busy after `waitMs`, or its queue is full. `'throw'` rejects with
-   * the error. `'skip'` returns `undefined` without running the method, and defaults `waitMs` to 0. A function is
+   * the error. `'skip'` returns `undefined` without running the method, and `waitMs` then defaults to 0. A function is
    * called with the error and the method's arguments (in `@LockHandler`, the `ExecutionContext`), with the object as
    * `this`; its result is returned, and the method's return type must include it. `'cancelHolder'` (`@DistributedLock`
    * and `@LockHandler`) first asks a `cancellable` holder to stop.
@@ -73,8 +73,8 @@ export interface CallOptions<A extends readonly unknown[]> {
   label?: LockLabel | ((...args: A) => LockLabel);
   /**
    * Called while the call waits in the queue: after 50 ms, then whenever its place or the holder changes, at most once
-   * a second. The function gets the place and the method's arguments, with the object as `this`. Its errors are logged
-   * and change nothing. Needs the queue (no `retry`).
+   * a second. The function gets the place and the method's arguments, with the object as `this`. Its errors are logged,
+   * and the call keeps waiting. Can't be combined with `retry`.
    *
    * @allowed a function
    * @default none

@@ -44,8 +44,8 @@ import { LockBusyError } from '../../kernel/api/busy-errors.js';
  * - ``@DistributedLock((orderId: string) => key`order:${orderId}`)``
  * - ``@DistributedLock({ key: (from: string, to: string) => [`account:${from}`, `account:${to}`], waitMs: 2_000 })``
  *
- * Errors that the method throws are passed on unchanged. The lease is `locks.current()` and ends with the method, so a
- * route that returns a stream or an Observable needs `@LockHandler`.
+ * Errors that the method throws are passed on unchanged. `locks.current()` returns the lease, which ends with the
+ * method. So a route that returns a stream or an Observable needs `@LockHandler`.
  *
  * Put it above `@Transactional()`: below, the lock would be released before the commit. The wrong order is rejected if
  * it can be detected: see docs/guide/with-transactions.md.

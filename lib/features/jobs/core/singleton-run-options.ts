@@ -40,7 +40,7 @@ export interface SingletonRunOptions {
   readonly overlap: 'skip' | 'wait';
   /**
    * What to do if the process of a run dies. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
-   * the tick within a lease.
+   * the tick once the lease of the run has expired.
    */
   readonly onCrash: 'skip' | 'retry';
   /**
@@ -51,8 +51,8 @@ export interface SingletonRunOptions {
    */
   readonly maxReruns?: number | undefined;
   /**
-   * The TTL of a claim. With `onCrash: 'retry'`, at least two leases. If instances pass different values for a tick
-   * without `due`, the smaller one applies once that instance claims.
+   * The TTL of a claim. With `onCrash: 'retry'`, it must be at least two leases. If instances pass different values for
+   * a tick without `due`, the smaller one applies once that instance claims.
    *
    * @allowed 1 ms or more
    */
@@ -94,7 +94,7 @@ export interface SingletonRunOptions {
   readonly historyMessages?: boolean | undefined;
   /**
    * Waits for a random part of this time before claiming the tick, so that every instance gets a share of the ticks and
-   * they don't all ask at once. `waitMs` starts after it.
+   * the claims don't all arrive at once. `waitMs` starts after this wait.
    *
    * @allowed 0 ms to 1 h
    * @default 0

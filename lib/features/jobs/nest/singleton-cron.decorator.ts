@@ -43,9 +43,10 @@ const CRON_OPTIONS = new OptionTable({
  * instances, the method returns without running. Needs `ScheduleModule.forRoot()`.
  *
  * A tick is identified by the name of the job and the scheduled time, and the clock of Redis decides whether it may
- * still start. So no tick starts twice, even if the clock of an instance is wrong or a process is suspended. A tick
- * that is late by more than `maxClockSkewMs` and `waitMs` together is skipped. If you call the method yourself, it runs
- * the last tick that was due, or returns `undefined` if that tick has already run or is too late.
+ * still start. So apart from reruns after a crash, no tick starts twice, even if the clock of an instance is wrong or a
+ * process is suspended. A tick that is late by more than `maxClockSkewMs` and `waitMs` together is skipped. If you call
+ * the method yourself, it runs the last tick that was due, or returns `undefined` if that tick has already run or is
+ * too late.
  *
  * - `@SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })` above
  *   `async nightlyReport({ tick, lease }: SingletonRun) {}`

@@ -73,7 +73,8 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
   warnAfterMs?: number;
   /**
    * Waits for a random part of this time before claiming a tick, so that every instance gets a share of the ticks and
-   * they don't all ask at once. Capped at half the time to the next tick (cron), or half the interval or timeout.
+   * the claims don't all arrive at once. Capped at half the time to the next tick (cron), or half the interval or
+   * timeout.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -100,7 +101,7 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
    * What to do if the process of a run dies. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
-   * the tick within a lease.
+   * the tick once the lease of the run has expired.
    *
    * @default 'skip'
    */
@@ -128,7 +129,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    *
    * @allowed 1 s to 24 h
    * @default 60000
-   * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime
+   * @see docs/operations/jobs.md#missed-ticks-also-called-misfires
    */
   graceMs?: number;
   /**
@@ -136,7 +137,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    * the run. Not available on a quorum, or for a job with a single date.
    *
    * @default 'skip'
-   * @see docs/operations/jobs.md#missed-ticks-misfire-catch-up-downtime
+   * @see docs/operations/jobs.md#missed-ticks-also-called-misfires
    */
   onMissed?: 'skip' | 'runOnce';
   /**

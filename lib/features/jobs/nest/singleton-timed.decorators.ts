@@ -44,8 +44,9 @@ export type SingletonIntervalOptions = SingletonJobOptions;
 
 /**
  * Like `@Interval`, but the method runs once per interval across all instances. The first instance whose timer fires
- * runs it. After that, no instance runs it for most of an interval, by the clock of Redis. An instance that has just
- * started counts the interval from the last run on any instance, not from its own start. Needs
+ * runs the method. After that, no instance runs it again until 90 % of the interval has passed, by the clock of Redis.
+ * If the interval is longer than 10 s, all but its last second must have passed. This also applies to an instance that
+ * has just started: it counts the interval from the last run on any instance, not from its own start. Needs
  * `ScheduleModule.forRoot()`.
  *
  * - `@SingletonInterval(30_000)`

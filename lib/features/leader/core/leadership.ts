@@ -60,8 +60,8 @@ export interface Leadership {
   /**
    * Steps down, if this instance leads, and ends the campaign. The signal aborts, `isLeader()` returns false, and no
    * new work starts. Once callbacks and running work have ended, the next candidate is notified, and the promise
-   * resolves. Called inside the work or a callback of the term, it does not wait for them. Never throws: a failed
-   * release is reported to observers.
+   * resolves. If you call it inside the work or a callback of the term, it does not wait for them. Never throws: a
+   * failed release is reported to observers.
    */
   resign(): Promise<void>;
 }
@@ -76,8 +76,8 @@ export interface CampaignCallbacks {
    */
   onElected?: (term: Term) => unknown;
   /**
-   * Called with the reason and the term, once per term, when it ends. Until it returns (or its promise settles), this
-   * instance isn't elected again. Nor is any other, unless the lease was lost.
+   * Called once per term, when the term ends, with the reason and the term. Until this function has returned (or its
+   * promise has settled), this instance isn't elected again. Other instances aren't either, unless the lease was lost.
    *
    * @default none
    */
@@ -87,14 +87,14 @@ export interface CampaignCallbacks {
 /** Options of one call to `campaign`. */
 export interface CampaignOptions extends CampaignCallbacks {
   /**
-   * The lease of the leadership, renewed while this instance leads. If the leader dies, there is no leader for up to
-   * this long. Use the same value on every instance.
+   * The length of the leadership's lease, which is renewed while this instance leads. If the leader dies, there is no
+   * leader for up to this long. Use the same value on every instance.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
    */
   leaseMs?: number;
-  /** Ends the campaign when it aborts, like `resign()`. @default none */
+  /** When this signal aborts, the campaign ends as if you had called `resign()`. @default none */
   signal?: AbortSignal;
 }
 

@@ -25,7 +25,7 @@ export type LeaderOnlyMethodDecorator = LockedMethodDecorator<[], undefined>;
  *
  * - `@Interval(1_000)` above `@LeaderOnly('mailer')` above `async sendMails(): Promise<void> {}`
  *
- * Errors that the method throws are passed on unchanged. The term is `locks.current('leader:mailer')`.
+ * Errors that the method throws are passed on unchanged. `locks.current('leader:mailer')` returns the term.
  *
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if
  *   two methods that give the same name have different values of `leaseMs`

@@ -35,8 +35,8 @@ export interface FleetOptions {
    */
   timeoutMs?: number;
   /**
-   * `true` also scans the database, like `locks.list()`, for holders that no instance lists. By default, they are only
-   * looked up for resources that a listed call waits for.
+   * `true` also scans the database, like `locks.list()`, for holders that no instance lists. By default, such holders
+   * are only looked up for resources that a listed call waits for.
    *
    * @default false
    */

@@ -61,7 +61,10 @@ interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'>
   at?: never;
 }
 
-/** A job that runs once, for `SingletonJobs.add`. It is removed after its run; on the other instances, at its date. */
+/**
+ * A job that runs once, for `SingletonJobs.add`. It is removed after its run and, on the other instances, once its date
+ * has passed.
+ */
 interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;

@@ -185,7 +185,7 @@ export class Shop extends FleetSource {
         since: from - SECOND - ((place * 37) % MINUTE),
         group: 'Orders.pay',
       })),
-    ].map((lease, place) => ({ ...lease, fencingToken: 1_791_763_008 + 32 * place }));
+    ].map((lease, place) => ({ ...lease, fencingToken: 1_791_763_008 + 64 * place }));
     this.waits = [
       ...(isCalm ? [] : WAITS).map(([resource, instanceId, seconds, group, holds]) => {
         return { resource, instanceId, since: from - Number(seconds) * SECOND, group, holds };
@@ -239,7 +239,7 @@ export class Shop extends FleetSource {
     const { resource, instanceId, heldMs } = DEAD;
     const ageMs = at - this.#from;
     const lease = {
-      fencingToken: 1_791_762_976,
+      fencingToken: 1_791_762_944,
       heldMs: heldMs + ageMs,
       ttlMs: Math.max(0, 9 * SECOND - ageMs),
       life: this.deadLife,

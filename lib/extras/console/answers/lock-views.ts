@@ -89,7 +89,7 @@ function rowOf({ resource, waits, oldestWaitMs, holders: [holder] }: FleetLock, 
 
 function heldRow(holder: FleetHolder, resource: string, at: number) {
   const { instanceId, life, mode, fencingToken, heldMs, leftMs } = holder;
-  const key = `${fencingTickOf(fencingToken)} ${resource}`;
+  const key = `${fencingTickOf(fencingToken)} ${instanceId} ${resource}`;
   const times = { since: at - heldMs, until: at + leftMs };
   return { key, resource, mode, life, instanceId, ...workIn(holder), fencingToken, ...times };
 }

@@ -70,8 +70,8 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
  * The lease ended before the work did. If the lease ended before the work began, the work isn't called. Another holder
  * may have had the resource at the same time.
  *
- * @remedy Stop writing, and check what the work has done before you repeat it. If the event loop is blocked for longer
- *   than `leaseMs`, raise `leaseMs`.
+ * @remedy Stop writing, and check what the work has done before you repeat it. If a blocked event loop was the cause,
+ *   raise `leaseMs`.
  */
 export class LeaseLostError extends LockError {
   override readonly code = 'LEASE_LOST';

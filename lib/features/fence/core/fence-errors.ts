@@ -6,7 +6,7 @@ import { LockError, quoteResource } from '../../../kernel/api/errors.js';
  * `fence.guard` rejected a write, because a later holder has already sent a larger token. If the write was to Redis, no
  * command was run. If it was in a database transaction, the transaction must be rolled back.
  *
- * @remedy Let the transaction roll back and discard the result. To retry, acquire the lock again and start from the
+ * @remedy Let the transaction roll back, and discard the result. To retry, acquire the lock again and start from the
  *   current data.
  */
 export class StaleFencingTokenError extends LockError {

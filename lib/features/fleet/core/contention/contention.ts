@@ -5,8 +5,8 @@ import type { Durations } from './duration-histogram.js';
 /** The module option `contention`. */
 export type ContentionSettings = {
   /**
-   * `true` starts counting when the application starts. Otherwise counting, which has a small cost, starts with the
-   * first call of `locks.contention()`.
+   * `true` starts the counts of `locks.contention()` with the application. Otherwise, they start with the first call of
+   * that method. Counting has a small cost.
    *
    * @default false
    */

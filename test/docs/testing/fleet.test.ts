@@ -24,7 +24,7 @@ describe('two instances', () => {
     const [here, there] = apps as [TestingModule, TestingModule];
     const lease = await here.get(RedisLockService).acquire('order:7');
     const paying = there.get(Orders).pay('7');
-    await testLocks(here).advance(4_000); // for both
+    await testLocks(here).advance(4_000); // on the clock of both
     assert.deepEqual(there.get(Orders).paid, []);
     await lease.release();
     assert.equal(await paying, 'paid 7');

@@ -35,7 +35,7 @@ export class Orders {
   async payAll(ids: string[]): Promise<void> {
     await this.locks.using('all-orders', async (lease) => {
       for (const id of ids) {
-        lease.signal.throwIfAborted(); // stops when the lease is lost
+        lease.signal.throwIfAborted(); // throws if the lease is lost
         await this.pay(id);
       }
     });
@@ -76,7 +76,7 @@ export class OrdersController {
   }
 
   @Post(':id/cancel')
-  // 423 at once
+  // doesn't wait: responds with 423 at once
   @DistributedLock({ key: (id: string) => key`order:${id}`, waitMs: 0 })
   async cancel(@Param('id') id: string): Promise<string> {
     return `cancelled ${id}`;

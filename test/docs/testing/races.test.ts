@@ -38,11 +38,12 @@ describe('the last item', () => {
     const { exhausted } = await exploreRaces(setup, [locked, locked], {
       invariant,
     });
-    assert.ok(exhausted); // no other order is left
+    assert.ok(exhausted); // every order was tried
   });
 
   it('is sold twice without the lock', async () => {
-    // The error has the shortest story, and the seed that repeats it.
+    // The error has the shortest failing run as its `story`, and the seed
+    // that repeats it.
     await assert.rejects(
       exploreRaces(setup, [sell, sell], { invariant }),
       ({ story }: RaceFoundError) =>

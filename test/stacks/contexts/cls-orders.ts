@@ -17,7 +17,7 @@ export class Orders {
     },
   })
   async pay(orderId: string) {
-    // After the wait for the lock, this is still the request that called.
+    // After the wait for the lock, the store is still the caller's.
     return {
       orderId,
       user: this.cls.get('user'),

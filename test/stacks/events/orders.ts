@@ -10,8 +10,8 @@ export interface OrderPaid {
 export class Invoices {
   readonly written: string[] = [];
 
-  // Each instance emits its own events: the lock orders the work of all of
-  // them.
+  // Each instance emits its own events. The lock puts the work of all
+  // instances in order.
   @OnEvent('order.paid', { async: true, promisify: true })
   @DistributedLock(({ orderId }: OrderPaid) => `invoice:${orderId}`)
   async write({ orderId }: OrderPaid): Promise<void> {

@@ -41,7 +41,7 @@ export class ShipOrderHandler implements ICommandHandler<ShipOrder> {
 
   async execute({ orderId }: ShipOrder): Promise<void> {
     const order = await this.ship(orderId);
-    // After the lock: handlers of the events may lock the same order.
+    // After the release: event handlers may lock the same order.
     order.commit();
   }
 

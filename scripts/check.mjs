@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
 import { changedFiles, grownRooms } from './changed.mjs';
 import { runCommand } from './command.mjs';
 import { jest, LONG, SLOW } from './jest.mjs';
@@ -13,7 +14,9 @@ import { root, setUpPackages } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
 import { ensureRedis } from './setup/redis.mjs';
 
-const [isStatic, isAll] = ['--static', '--all'].map((option) => process.argv.includes(option));
+const { static: isStatic, all: isAll } = parseArgs({
+  options: { static: { type: 'boolean' }, all: { type: 'boolean' } },
+}).values;
 
 await runCommand(async () => {
   await setUpPackages();

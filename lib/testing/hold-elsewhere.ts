@@ -13,39 +13,39 @@ export interface HoldElsewhereOptions {
   /**
    * The mode of the lock.
    *
-   * @default `'exclusive'`; a semaphore if `permits` or `total` is set
+   * @default `'exclusive'`, or a semaphore if `permits` or `total` is set
    */
   mode?: Exclude<LockMode, 'semaphore'>;
   /**
-   * The number of permits of a semaphore to hold.
+   * The number of permits to hold, for a semaphore.
    *
    * @allowed 1 to 1000000
    * @default 1
    */
   permits?: number;
   /**
-   * The total number of permits of the semaphore, as in the application.
+   * The total number of permits of the semaphore. Use the same number as your application.
    *
    * @allowed 1 to 1000000
    * @default `permits`
    */
   total?: number;
   /**
-   * The name of the other application, shown for holders.
+   * The name of the simulated other instance, as it appears where holders are named.
    *
    * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default 'elsewhere'
    */
   instanceId?: string;
   /**
-   * The length of its lease.
+   * The length of the lease.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
    */
   leaseMs?: number;
   /**
-   * Time to wait if the resource is held. With `clock: 'manual'`, it only passes with `advance()`.
+   * Time to wait if the resource is held. With `clock: 'manual'`, this time only passes when you call `advance()`.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 0

@@ -9,30 +9,30 @@ import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/tes
 /** Options of {@link withTestLocks}. */
 export interface TestLocksOptions {
   /**
-   * The name of a fleet. Applications in one process with the same name compete for locks like instances of one
-   * application. A fleet is discarded once its last application has closed.
+   * The name of a fleet: all applications in this process that use the same name. They compete for locks like instances
+   * of one application. The fleet is discarded once its last application has closed.
    *
    * @allowed 1 to 100 characters
    * @default a separate fleet for each application
    */
   fleet?: string;
   /**
-   * The clock of leases, waits, renewals and singleton jobs. A `'manual'` clock only moves with `advance(ms)`. Fake
-   * timers of a test runner don't affect it.
+   * The clock of leases, waits, renewals and singleton jobs. A `'manual'` clock only moves when you call `advance(ms)`.
+   * The fake timers of a test runner don't affect the clock.
    *
    * @default 'real'
    */
   clock?: TestClock;
   /**
-   * With `clock: 'manual'`: the start time. In a fleet, the value of the first application applies.
+   * The start time of a `'manual'` clock. In a fleet, the value of the application that starts first applies.
    *
-   * @allowed a `Date`, or milliseconds
+   * @allowed a `Date`, or epoch milliseconds
    * @default 2026-01-01T00:00:00Z
    */
   startsAt?: Date | number;
   /**
-   * `true` fails a call with a `TestKitError` if the order in which it nests locks forms a cycle with earlier orders,
-   * even if the lock is free. Otherwise you only get the event `lockOrder` and a log line.
+   * `true` makes a call throw a `TestKitError` if the order in which it nests locks forms a cycle with earlier orders,
+   * even if the lock is free. With `false`, you only get the event `lockOrder` and a log line.
    *
    * @default false
    */

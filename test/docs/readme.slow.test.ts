@@ -32,9 +32,9 @@ describe('the README', () => {
     const measured = tablesOf('docs/operations/benchmarks.md')[0]!;
     const COLUMNS = ['nestjs-redis-lock', 'redlock', 'redis-semaphore', 'redlock-universal'];
     const ROWS = {
-      'Longest of 32 waits, 2 ms of work each [1]': ['One lock, 32 callers, 2 ms of work under it: leases/s', 1],
-      'Commands for a lease, 32 callers [2]': ['One lock, 32 callers: commands to Redis for each lease', 0],
-      'A free lock, leases/s [3]': ['A free lock, one caller: leases/s', 0],
+      'Longest wait of 32 callers, 2 ms of work each [1]': ['One lock, 32 callers, 2 ms of work under it: leases/s', 1],
+      'Redis commands per lease, 32 callers [2]': ['One lock, 32 callers: commands to Redis for each lease', 0],
+      'Leases/s on a free lock [3]': ['A free lock, one caller: leases/s', 0],
     } as const;
     for (const [name, [source, below]] of Object.entries(ROWS)) {
       const shown = ours!.rows.find(([first]) => first === name)!.slice(1, 5);

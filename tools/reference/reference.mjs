@@ -122,7 +122,7 @@ function eventsTable(events) {
   };
   const lines = shared.map(([name, fields]) => `- _${name}_: ${fields.map(code).join(', ')}`);
   const rows = events.map(({ type, fields, text }) => [code(type), withOf(fields), text]);
-  return [...lines, '', table(['`type`', 'With', 'When'], rows)].join('\n');
+  return [...lines, '', table(['`type`', 'Fields', 'Meaning'], rows)].join('\n');
 }
 
 function reasonRow({ name, text }) {
@@ -131,7 +131,7 @@ function reasonRow({ name, text }) {
 
 function metricsTable({ LOCK_METRICS, prometheusNameOf }) {
   return table(
-    ['Metric', 'Prometheus', 'Kind', 'Unit', 'Attributes', 'Description'],
+    ['Metric', 'Name in Prometheus', 'Kind', 'Unit', 'Attributes', 'Description'],
     Object.entries(LOCK_METRICS).map(([name, metric]) => [
       code(name),
       code(prometheusNameOf(name)),

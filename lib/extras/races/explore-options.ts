@@ -19,21 +19,21 @@ export type ActorOutcomes = Readonly<Record<string, ActorOutcome>>;
 /** Options of {@link exploreRaces}. */
 export interface ExploreRacesOptions<World> {
   /**
-   * Checks what must be true once all actors of a schedule have ended. To report a failure, throw, or return `false` or
-   * a description of the problem.
+   * Checks what must be true after each schedule, once all actors have ended. To report a failure, throw an error, or
+   * return `false` or a description of the problem.
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   * The number of schedules to run. `'all'` runs one of each set of equivalent orders. With a number, the first half of
-   * the schedules tries orders systematically, and the search ends if that covers all of them. The second half tries
-   * random orders (see `seed`).
+   * The number of schedules to run; a schedule is one order of the actors' steps. `'all'` runs one of each set of
+   * equivalent orders. With a number, the first half of the schedules tries orders systematically, and the search ends
+   * if that covers all orders. The second half tries random orders (see `seed`).
    *
    * @allowed `'all'`, or 1 or more
    * @default 'all'
    */
   readonly schedules?: 'all' | number;
   /**
-   * Pass a number to seed the random schedules, or the `seed` of a {@link RaceFoundError} to replay its schedule.
+   * A number seeds the random schedules. The `seed` of a {@link RaceFoundError} replays the schedule that failed.
    *
    * @allowed a whole number, or the `seed` of a `RaceFoundError`
    * @default 1
@@ -41,10 +41,9 @@ export interface ExploreRacesOptions<World> {
   readonly seed?: number | string;
   /**
    * The faults to inject, at every point of every actor in turn. `'kill'`: the actor stops, as if its process had died.
-   * `'stall'`: the actor is paused until its leases have expired. `'lose'`: the actor's locks are lost, and it is
-   * notified.
+   * `'stall'`: the actor is paused until its leases have expired. `'lose'`: the actor loses its locks, and is notified.
    *
-   * @allowed a list of `'kill'`, `'stall'`, `'lose'`
+   * @allowed an array of `'kill'`, `'stall'` and `'lose'`
    * @default none
    */
   readonly faults?: readonly FaultKind[];
@@ -57,29 +56,29 @@ export interface ExploreRacesOptions<World> {
   readonly maxFaults?: number;
   /**
    * The objects that actors share. With `'anything'`, code that names no object (before an actor's first point, and
-   * after a lock call) may touch any of them, so it is tried in every order. With `'named'`, you promise that actors
-   * share only locks, `raced` objects and the objects that a `racePoint` names. That leaves far fewer orders, but
-   * misses races if the promise is wrong.
+   * after a lock call) may touch any object, so it is tried in every order. With `'named'`, you promise that actors
+   * share only locks, `raced` objects and the objects that a `racePoint` names. That leaves far fewer orders to try,
+   * but hides races if the promise is wrong.
    *
    * @default 'anything'
    */
   readonly shares?: 'anything' | 'named';
   /**
-   * Returns true if an actor may end with this error. The invariant then gets the error in `outcomes`. Every other
-   * error counts as a race.
+   * Returns true if an actor may end with this error, which the invariant then gets in `outcomes`. Every other error
+   * counts as a race.
    *
-   * @default a `LockBusyError` with the code `LOCK_BUSY`, and every error of this package once a fault has happened
+   * @default allows a `LockBusyError` with the code `LOCK_BUSY` and, after a fault, every error of this package
    */
   readonly mayThrow?: (error: unknown, actor: string) => boolean;
   /**
-   * The maximum number of schedules with `schedules: 'all'`.
+   * The maximum number of schedules with `schedules: 'all'`. A search that needs more fails.
    *
    * @allowed 1 or more
    * @default 20000
    */
   readonly maxSchedules?: number;
   /**
-   * The maximum number of steps in a schedule. A longer one counts as a race, because it may never end.
+   * The maximum number of steps in a schedule. A longer schedule counts as a race, because it may never end.
    *
    * @allowed 1 or more
    * @default 500

@@ -13,15 +13,15 @@ import { brief } from './schedule/story.js';
 /** Options of {@link racePoint}. */
 export interface RacePointOptions {
   /**
-   * The only shared object that the actor touches between this point and its next one. Orders that differ only in steps
-   * on other objects are then equivalent, and only one of them runs.
+   * The only shared object that the actor touches between this point and its next one. The order of this step and steps
+   * on other objects then makes no difference, so fewer orders are tried.
    *
    * @allowed text that is not empty
-   * @default any object, so the step is tried in every order
+   * @default the actor may touch any object, so the step is tried in every order
    */
   readonly object?: string;
   /**
-   * `true` if the code may change the object. The order of two steps that only read it makes no difference.
+   * `true` if the code may change the object. The order of two steps that only read the object makes no difference.
    *
    * @default true
    */
@@ -55,22 +55,22 @@ function accessOf(name: string, options: RacePointOptions = {}): Access {
 /** Options of {@link raced}. */
 export interface RacedOptions<T> {
   /**
-   * The name of the object in the steps of a reported race.
+   * The name of the object in the steps of a race that is reported.
    *
    * @allowed text that is not empty
-   * @default the name of its class
+   * @default the name of the object's class
    */
   readonly name?: string;
   /**
-   * The methods that change nothing. The order of two calls of such methods makes no difference.
+   * The methods that change nothing. The order of two calls to such methods makes no difference.
    *
    * @allowed names of methods
    * @default none
    */
   readonly reads?: readonly (keyof T & string)[];
   /**
-   * Returns the part of the object that a call touches, such as one row. The order of calls for different parts makes
-   * no difference. If it returns `undefined`, the call may touch anything, so its order always matters.
+   * Returns the part of the object that a call touches, such as one row. The order of calls that touch different parts
+   * makes no difference. If the function returns `undefined`, the call may touch anything, so its order always matters.
    *
    * @default the whole object, as one part
    */

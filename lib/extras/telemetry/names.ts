@@ -29,13 +29,13 @@ export enum LockMetric {
 
 /** The names of the attributes of the metrics. */
 export enum LockAttribute {
-  /** The name of the lock service: `default`, or the `service` of its module. */
+  /** The name of the lock service: the module option `service`, or `default`. */
   Service = 'lock.service',
   /** `exclusive`, `reentrant`, `read`, `write` or `semaphore`. */
   Mode = 'lock.mode',
-  /** The group of the lock: `Class.method` of a decorated method, otherwise the option `group`. */
+  /** The group of the lock: `Class.method` for a decorated method, otherwise the option `group` or its default. */
   Group = 'lock.group',
-  /** The group of the holder that a call waits for. `_unknown` if a holder in another process has no label. */
+  /** The group of the holder that a call waits for; `_unknown` if the holder is in another process and has no label. */
   HolderGroup = 'lock.holder.group',
   /** The name of a singleton job. */
   Job = 'lock.job',
@@ -92,19 +92,19 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.WaitTime]: {
     kind: 'histogram',
     unit: 's',
-    description: 'How long a call waited for a lock, until it was granted or gave up.',
+    description: 'Time that a call waited until it got the lock or gave up.',
     attributes: OF_LOCK,
   },
   [LockMetric.HoldTime]: {
     kind: 'histogram',
     unit: 's',
-    description: 'How long a lease was held: until its release or loss.',
+    description: 'Time from the grant of a lease to its release or loss.',
     attributes: OF_LOCK,
   },
   [LockMetric.BlockedTime]: {
     kind: 'counter',
     unit: 's',
-    description: 'Total time that calls of a group waited for holders of another group, or of their own.',
+    description: 'Total time that calls of one group waited for holders of another group, or of the same one.',
     attributes: [Service, Group, HolderGroup],
   },
   [LockMetric.Waiting]: {
@@ -122,7 +122,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.Acquire]: {
     kind: 'counter',
     unit: '{call}',
-    description: 'Calls to acquire that have ended, by their outcome.',
+    description: 'Calls to acquire a lock that have ended, by outcome.',
     attributes: [...OF_LOCK, Outcome, ErrorType],
     values: { [Outcome]: OUTCOMES },
   },
@@ -166,7 +166,7 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.EventLoopBlocked]: {
     kind: 'counter',
     unit: '{stall}',
-    description: 'Times that the event loop was blocked for longer than a quarter of the shortest lease held.',
+    description: 'Number of times the event loop was blocked for longer than a quarter of the shortest lease held.',
     attributes: [Service],
   },
   [LockMetric.OnceCalls]: {
@@ -180,20 +180,20 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.JobRuns]: {
     kind: 'counter',
     unit: '{run}',
-    description: 'Runs of a singleton job that have ended on this instance, by their outcome.',
+    description: 'Runs of a singleton job that have ended on this instance, by outcome.',
     attributes: [...OF_JOB, Outcome],
     values: { [Outcome]: ['ok', 'error', 'lost'] },
   },
   [LockMetric.JobDuration]: {
     kind: 'histogram',
     unit: 's',
-    description: 'How long a run of a singleton job took.',
+    description: 'Time that a run of a singleton job took.',
     attributes: OF_JOB,
   },
   [LockMetric.JobStartDelay]: {
     kind: 'histogram',
     unit: 's',
-    description: 'How long after its due time a run of a singleton job began.',
+    description: 'Time from the due time of a tick to the start of its run.',
     attributes: OF_JOB,
   },
   [LockMetric.JobSkipped]: {
@@ -206,21 +206,20 @@ export const LOCK_METRICS: Readonly<Record<LockMetric, LockMetricDefinition>> = 
   [LockMetric.JobMissed]: {
     kind: 'counter',
     unit: '{tick}',
-    description:
-      'Ticks of a singleton job that no instance claimed. Each is counted by one instance: the one that noticed.',
+    description: 'Ticks of a singleton job that no instance claimed. Only the instance that noticed counts them.',
     attributes: OF_JOB,
   },
   [LockMetric.JobLastSuccess]: {
     kind: 'gauge',
     unit: 's',
     description:
-      'When a run of a singleton job last succeeded on this instance, in Unix time. 0 if none has since it started.',
+      'Unix time of the last successful run of a singleton job on this instance; 0 until a run succeeds there.',
     attributes: OF_JOB,
   },
   [LockMetric.LeaderState]: {
     kind: 'gauge',
     unit: '{leader}',
-    description: '1 while this instance leads, 0 while it campaigns or has stepped down.',
+    description: '1 while this instance leads; 0 while it campaigns without leading, or after it has stepped down.',
     attributes: [Service, Leadership],
   },
 };

@@ -78,23 +78,25 @@ export interface LockOrderEdge {
 /** Something that happened to a lock, for logs, metrics and alerts. Never contains a secret. */
 export type LockEvent =
   /**
-   * A lease begins. `hasWaited`: the call emitted `waiting` first. `handedOn`: passed on in memory by another call of
-   * this process. Exactly one of these events ends the lease: `released`, `lost`, `leaseAbandoned`, or `releaseFailed`
-   * with `isEnd`.
+   * A lease begins. `hasWaited`: the call emitted `waiting` first. `handedOn`: another
+   * call of this process passed the lease on in memory. The lease ends with exactly one of these events: `released`,
+   * `lost`, `leaseAbandoned`, or `releaseFailed` with `isEnd`.
    */
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
-   * A call starts waiting for a holder, its turn, or Redis. The wait ends with an `acquired` or `notAcquired` event
-   * that has `hasWaited`. Candidates for a leadership don't emit it. `holders` has up to 8 of the `holderCount` holders
-   * (0 if unknown). `place`: the place of this process in the queue, from 1, counting dead processes; only set for the
-   * first waiting call of the process.
+   * A call starts to wait for a holder, for its turn, or for Redis. The wait ends with an `acquired` or `notAcquired`
+   * event that has `hasWaited`. Candidates for a leadership don't emit `waiting`. `holders` lists at most 8 of the
+   * holders; `holderCount` is the number of all holders (0 if unknown). `place`: the place of this process in the
+   * queue, starting at 1; dead processes count until their places expire. Only set for the first waiting call of the
+   * process.
    */
   | ({ type: 'waiting' } & OfLock & Holders & { place?: number })
-  /** A call has been waiting for 5 s, and still is. Emitted once per call. */
+  /** A call has been waiting for 5 s, and is still waiting. Emitted once per call. */
   | ({ type: 'waitingLong' } & OfLock & Holders & { waitedMs: number; place?: number })
   /**
-   * A call failed to acquire a lock, such as a `tryAcquire` of a busy resource. `resource` is the one that was not
-   * granted; `resources` lists all that the call requested. `waitedMs` is measured from the request for `resource`.
+   * A call failed to acquire a lock; for example, `tryAcquire` found the resource busy. `resource`: the resource that
+   * was not granted. `resources`: all resources that the call requested. `waitedMs`: the time since the call requested
+   * `resource`.
    */
   | ({ type: 'notAcquired' } & OfLock & {
         resources: readonly string[];
@@ -104,67 +106,77 @@ export type LockEvent =
       })
   /** A lease was released. */
   | ({ type: 'released' } & OfLease & { heldMs: number })
-  /** A lease ended while it was held, and its `signal` aborted; or its release found that it had already ended. */
+  /**
+   * A lease ended before it was released, and its `signal` aborted. Also emitted if a release finds that the lease has
+   * already ended.
+   */
   | ({ type: 'lost' } & OfLease & { heldMs: number; reason: LeaseLossReason; error: LeaseLostError })
   /**
-   * A lease was not released, and nothing in this process refers to it any more. `callSite`: the code that acquired it,
-   * if recorded. `isRenewed`: it is still renewed, so it stays held (`onLeak`).
+   * A lease was not released, and no code in this process references it any longer. `callSite`: the code that acquired
+   * the lease, if recorded. `isRenewed`: the lease is still renewed, so the lock stays held (see the option `onLeak`).
    */
   | ({ type: 'leaked' } & OfLease & { heldMs: number; callSite: string | undefined; isRenewed: boolean })
-  /** A lease has been held for longer than `warnAfterMs`, and still is. Emitted once per lease. */
+  /** A lease has been held for longer than `warnAfterMs`, and is still held. Emitted once per lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * The event loop was blocked for at least `blockedMs`, more than a quarter of this lease. A block that lasts for more
-   * than a third of a lease, and more than 70 ms, is always reported. `leftMs`: the time left on the lease. If several
-   * leases are affected, the event is about the one that ends first.
+   * The event loop was blocked for at least `blockedMs`, which is more than a quarter of this lease's length. Blocks of
+   * more than a third of a lease, and more than 70 ms, are always reported; shorter ones may be missed. `leftMs`: the
+   * time left on the lease. If several leases are affected, the event is about the one that ends first.
    */
   | ({ type: 'eventLoopBlocked' } & OfLease & { blockedMs: number; leaseMs: number; leftMs: number })
   /**
-   * Calls of this process nest locks in orders that form a cycle, so that they can deadlock. `edges` has the orders,
-   * the newest last. Emitted once per order that closes a cycle.
+   * Calls of this process nest locks in orders that form a cycle, so the calls can deadlock. `edges`: these orders, the
+   * newest last. Emitted once for each order that closes a cycle.
    */
   | ({ type: 'lockOrder' } & OfService & { edges: readonly LockOrderEdge[] })
   /**
-   * A `cancellable` holder (the process `holder`) was asked to stop, because a newer call (of `by`) wants the resource.
-   * Both processes emit it.
+   * A holder with the option `cancellable` was asked to stop, because a newer call wants the resource. `holder`: the
+   * process that holds it. `by`: the process of the newer call. Both processes emit the event.
    */
   | ({ type: 'superseded' } & OfLease & { holder: string; by: string })
-  /** The lock service has closed and leaves a fixed lease (`watchdog: false`) to expire. */
+  /** The lock service has closed, and leaves a lease that isn't renewed (`watchdog: false`) to expire. */
   | ({ type: 'leaseAbandoned' } & OfLease & { heldMs: number })
-  /** A lost lease was released, without touching the current holder. */
+  /** A lease was released after it had been lost. The current holder is not affected. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**
-   * A release was not confirmed in time, or Redis rejected it. It is retried until the lock has expired. `isEnd`: no
-   * other event has reported the end of this lease.
+   * A release was not confirmed in time, or Redis rejected it. The release is retried until the lock has expired.
+   * `isEnd`: no other event has reported the end of this lease.
    */
   | ({ type: 'releaseFailed' } & OfLease & { heldMs: number; isEnd: boolean; error: LockError })
-  /** A renewal was not confirmed. It is retried until the lease ends. */
+  /** A renewal was not confirmed. The renewal is retried until the lease ends. */
   | ({ type: 'renewalFailed' } & OfLease & { error: LockError })
-  /** A renewal was confirmed after `failures` failed in a row, over `failedForMs`. */
+  /**
+   * A renewal was confirmed after a series of failed ones. `failures`: their number. `failedForMs`: how long they
+   * failed.
+   */
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
-   * A run of a singleton job starts on this instance. `rerun`: another instance started the run and didn't finish it.
-   * `attempt`: 2 for the first rerun. `manual`: requested by a person or program. `catchUp`: the one run for all missed
-   * ticks. `delayMs`: how late it starts, by this process's clock; undefined if the tick isn't a time.
+   * A run of a singleton job starts on this instance. `rerun`: another instance started this tick and didn't finish it.
+   * `attempt`: 1 for the first run of the tick, 2 for the first rerun. `manual`: a person or a program requested the
+   * run. `catchUp`: this is the one run for all missed ticks. `delayMs`: how late the run starts, by the clock of this
+   * process; undefined if the tick isn't a time.
    */
   | ({ type: 'tickStarted' } & OfTick & OfRun & { delayMs?: number })
   /**
-   * A run of a singleton job has ended on this instance. `ok`: the job returned. `error`: the job threw. `lost`: the
-   * run lost its lease before it ended, so another instance may have started it again.
+   * A run of a singleton job has ended on this instance. The `outcome` is `ok` if the job returned, `error` if it
+   * threw, and `lost` if the run lost its lease before it ended, so that another instance may have started it again.
    */
   | ({ type: 'tickFinished' } & OfTick & OfRun & { ranMs: number; outcome: 'ok' | 'error' | 'lost' })
   /**
-   * A run on this instance has blocked `ticks` later ticks of its job, the first for longer than `warnAfterMs`. They
-   * were skipped or are waiting (`overlap`). Emitted once per run, `ranMs` after it started.
+   * A run on this instance is blocking later ticks of its job, the first of them for longer than `warnAfterMs`.
+   * `ticks`: the number of these ticks. `overlap`: whether they were skipped or are waiting. `ranMs`: the time since
+   * the run started. Emitted once per run.
    */
   | ({ type: 'overlapLong' } & OfTick & OfTrigger & { overlap: 'skip' | 'wait'; ranMs: number; ticks: number })
   /**
-   * A tick of a singleton job doesn't run here. `claimed`: another instance has it. `overlap`: an earlier run has not
-   * ended. `paused`: the job is paused for the whole fleet; only the first instance reports this, the others report
-   * `claimed`. `crashed`: all `attempts` runs crashed, and `maxReruns` allows no more; one instance reports it.
-   * `otherDate`: another instance `registered` this single-date job for another date. `late`: too late, or a later tick
-   * was claimed. `early`: due further ahead than `maxClockSkewMs` allows. `lateMs`: by Redis's clock, negative if
-   * early. `clockBehindMs`: how far this clock is behind Redis's, if more than `maxClockSkewMs`.
+   * A tick of a singleton job doesn't run on this instance, for one of these reasons. `claimed`: another instance has
+   * claimed the tick. `overlap`: an earlier run has not ended. `paused`: the job is paused for all instances; only the
+   * first instance reports this, and the others report `claimed`. `crashed`: all runs of the tick crashed (`attempts`),
+   * and `maxReruns` allows no more; only one instance reports this. `otherDate`: the job has a single date, and another
+   * instance registered it for a different one (`registered`). `late`: the tick was claimed too late, or after a later
+   * tick. `early`: the tick is due further in the future than `maxClockSkewMs` allows. `lateMs`: how late it was by
+   * Redis's clock; negative if early. `clockBehindMs`: how far the clock of this process is behind Redis's, if by more
+   * than `maxClockSkewMs`.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
@@ -172,9 +184,9 @@ export type LockEvent =
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'crashed'; attempts: number })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**
-   * `count` ticks of a singleton job were due and no instance claimed them. Each tick is reported once, by one
-   * instance. `ticks`: the newest 100. `catchUp`: one run for all of them is pending (`onMissed: 'runOnce'`).
-   * `afterStop`: they were due while all instances with the job were shut down.
+   * Ticks of a singleton job were due, but no instance claimed them. Each tick is reported once, by one instance.
+   * `count`: the number of these ticks. `ticks`: the newest 100 of them. `catchUp`: one run for all of them is pending
+   * (`onMissed: 'runOnce'`). `afterStop`: they were due while all instances with the job were shut down.
    */
   | ({ type: 'tickMissed' } & OfService & {
         group: string;
@@ -189,32 +201,39 @@ export type LockEvent =
   /** A tick could not be claimed: Redis didn't answer in time, or rejected the command. */
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })
   /**
-   * A call of `once` returned a result. `run`: it did the work. `hit`: the result was already stored. `wait`: another
-   * call did the work in the meantime. `resource` is the lock of the work, `once:<key>`.
+   * A call of `once` returned a result. The `outcome` is `run` if the call did the work, `hit` if the result was
+   * already stored, and `wait` if another call did the work in the meantime. `resource`: the lock of the work,
+   * `once:<key>`.
    */
   | ({ type: 'onceReturned' } & OfResult & { outcome: 'run' | 'hit' | 'wait'; waitedMs: number })
   /** A result of `once` was returned but not stored, because its text is longer than `maxBytes`. */
   | ({ type: 'resultTooLarge' } & OfResult & { bytes: number; maxBytes: number })
   /**
-   * A stored result isn't valid JSON, or `parse` threw. It is treated as missing, so the work runs again and replaces
-   * it.
+   * A stored result isn't valid JSON, or `parse` threw. The result is treated as missing, so the work runs again and
+   * replaces it.
    */
   | ({ type: 'resultUnreadable' } & OfResult & { error: unknown })
-  /** This instance starts campaigning: it is a candidate until it resigns or closes. */
+  /** This instance starts campaigning: it is a candidate for the leadership until it resigns or closes. */
   | ({ type: 'campaigning' } & OfLeadership)
-  /** This instance leads. `leadership` is the name passed to `campaign`, `resource` its lock, `leader:<name>`. */
+  /**
+   * This instance leads from now on. `leadership`: the name passed to `campaign`. `resource`: the lock of the
+   * leadership, `leader:<name>`.
+   */
   | ({ type: 'elected' } & OfLeadership & { fencingToken: number })
   /**
-   * This instance no longer leads: its lease was lost, or it steps down and holds the lease until its work has ended.
+   * This instance no longer leads: either its lease was lost, or it is stepping down and holds the lease until its work
+   * has ended.
    */
   | ({ type: 'demoted' } & OfLeadership & {
         fencingToken: number;
         reason: LeaseLossReason | NotLeaderReason;
         ledMs: number;
       })
-  /** Redis rejected a candidate's command, which is retried after pauses of up to half a minute. */
+  /** Redis rejected a command of a candidate. The command is retried after pauses of up to half a minute. */
   | ({ type: 'campaignFailed' } & OfLeadership & { error: LockError })
-  /** `onElected`, `onDemoted` or `onWait` threw or rejected. The first two have a `leadership`. */
+  /**
+   * `onElected`, `onDemoted` or `onWait` threw or rejected. `leadership` is only set for `onElected` and `onDemoted`.
+   */
   | ({ type: 'callbackFailed' } & OfService & {
         group: string;
         resource: string;
@@ -223,8 +242,8 @@ export type LockEvent =
         error: unknown;
       })
   /**
-   * A lease was ended by `forceRelease()` in this process, or from the command line (then one process reports it).
-   * `holder` and `label`: the process that held it, and its label.
+   * A lease was ended by `forceRelease()` in this process, or from the command line. In the second case, one process
+   * reports it. `holder`: the process that held the lease. `label`: its label.
    */
   | ({ type: 'forceReleased' } & OfService & {
         group: string;
@@ -235,7 +254,7 @@ export type LockEvent =
         by?: string;
         reason?: string;
       })
-  /** A call in this process paused or resumed a job for the whole fleet, or started a run of it (`runNow`). */
+  /** A call in this process paused or resumed a job for all instances, or started a run of it (`runNow`). */
   | ({ type: 'jobCommand' } & OfService & {
         group: string;
         job: string;
@@ -245,13 +264,13 @@ export type LockEvent =
         until?: number;
       })
   /**
-   * The application closes and waits up to `drainMs` for work that still holds leases of `resources`. Not emitted for
-   * waits below 250 ms.
+   * The application is closing, and waits up to `drainMs` for work that still holds leases of `resources`. Not emitted
+   * if the wait is shorter than 250 ms.
    */
   | ({ type: 'draining' } & OfService & { resources: readonly string[]; drainMs: number })
   /**
-   * The wait for work at shutdown has ended. `resources` are still held: the signals of their leases abort next, and
-   * the leases are no longer renewed.
+   * The wait for work at shutdown has ended. `resources`: those that are still held. The signals of their leases abort
+   * next, and the leases are no longer renewed.
    */
   | ({ type: 'drained' } & OfService & { resources: readonly string[]; waitedMs: number });
 

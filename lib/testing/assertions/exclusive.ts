@@ -7,18 +7,18 @@ import { LockBusyError } from '../../kernel/api/busy-errors.js';
 /** Options of `expectExclusive`. */
 export interface ExclusiveOptions {
   /**
-   * The number of concurrent runs of the function.
+   * The number of concurrent calls of `run`.
    *
    * @allowed 2 to 1000
    * @default 2
    */
   times?: number;
   /**
-   * The objects that the lock protects, such as a repository. A run counts as inside from the start of its first method
-   * call to the end of the last. Before each call, the other runs get a turn.
+   * The objects that the lock protects, such as a repository. The assertion fails if a run calls a method of these
+   * objects between the first and the last such call of another run. Before each call, the other runs get a turn.
    *
-   * @allowed an object with methods, an array of them
-   * @default none: a run then counts as inside while its `section` runs
+   * @allowed an object with methods, or an array of such objects
+   * @default none: the assertion then fails if two runs are in their `section` at the same time
    */
   touching?: Touched;
 }

@@ -11,17 +11,17 @@ import { aroundCalls, failed, lineOf, type LocksUnderTest, type Touched } from '
 /** Options of `expectHeldDuring`. */
 export interface HeldDuringOptions {
   /**
-   * The mode of the lock.
+   * The mode in which the lock must be held.
    *
    * @default any mode
    */
   mode?: LockMode;
   /**
-   * The objects that the lock protects, such as a repository. The resource must be held during each call of their
-   * methods, and at least one method must be called.
+   * The objects that the lock protects, such as a repository. The resource must be held during each call of a method of
+   * these objects, and the work must call at least one.
    *
-   * @allowed an object with methods, an array of them
-   * @default none: then the lock must be the first and the last thing that the work awaits
+   * @allowed an object with methods, or an array of such objects
+   * @default none: the lock must then be the first thing that the work awaits, and its release the last
    */
   touching?: Touched;
 }

@@ -22,7 +22,7 @@ export class Prices {
   providers: [
     Prices,
     { provide: APP_FILTER, useClass: SentryGlobalFilter },
-    // the last one is asked first: a busy lock is not an incident
+    // Nest asks the last filter first, so Sentry gets no busy locks
     { provide: APP_FILTER, useClass: LockExceptionFilter },
   ],
 })

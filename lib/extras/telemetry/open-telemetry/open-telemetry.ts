@@ -29,14 +29,14 @@ export interface OpenTelemetryOptions {
    * `true` records metrics.
    *
    * @default true
-   * @see docs/reference/telemetry.md
+   * @see docs/operations/metrics.md
    */
   metrics?: boolean;
   /**
    * The provider that creates the meter.
    *
    * @allowed an OpenTelemetry `MeterProvider`
-   * @default the globally registered one when the lock service starts
+   * @default the provider that is registered globally when the lock service starts
    */
   meterProvider?: MeterProvider;
   /**
@@ -49,12 +49,12 @@ export interface OpenTelemetryOptions {
    * The provider that creates the tracer.
    *
    * @allowed an OpenTelemetry `TracerProvider`
-   * @default the globally registered one, even if it is registered after the start
+   * @default the provider that is registered globally, even if it is registered later
    */
   tracerProvider?: TracerProvider;
   /**
-   * `true` also records renewals as spans: one for every third of a lease. A renewal by the watchdog is a separate
-   * trace with a link to the span of the hold.
+   * `true` also records renewals as spans, one for every third of `leaseMs`. A renewal by the watchdog is a separate
+   * trace, with a link to the `hold` span.
    *
    * @default false
    */

@@ -238,18 +238,18 @@ interface RunJobOptions {
    */
   tick?: string;
   /**
-   * The attempt at the tick. 2 means that another instance started the tick before, and died. More than 1 needs a job
-   * with `onCrash: 'retry'`.
+   * The number of this attempt to run the tick. 2 simulates that another instance has started this tick and died.
+   * Values above 1 need a job with `onCrash: 'retry'`.
    *
-   * @allowed 1 to one more than `maxReruns` of the job
+   * @allowed 1 to the job's `maxReruns` + 1
    * @default 1
    */
   attempt?: number;
   /**
-   * The application of the fleet that runs the job.
+   * The application that runs the job. It must be in the same fleet.
    *
    * @allowed the application, or its `instanceId`
-   * @default the application that these locks belong to
+   * @default the application that `locks` belongs to
    */
   as?: string | Pick<INestApplicationContext, 'get'>;
 }

@@ -45,7 +45,7 @@ export interface LockOptions {
    *
    * @allowed 50 ms to 24 h
    * @default 15000
-   * @see docs/guide/choosing-a-mode.md#how-long-a-lease-ttl-watchdog
+   * @see docs/guide/choosing-a-mode.md#how-long-should-the-ttl-of-a-lease-be
    */
   leaseMs?: number;
   /**

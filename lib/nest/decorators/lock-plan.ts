@@ -42,17 +42,17 @@ export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
    * Decides what a call does if the resource is still busy after `waitMs`, or its queue is full. `'throw'` rejects with
-   * the error. `'skip'` returns `undefined` without running the method, and `waitMs` then defaults to 0. A function is
+   * the error. `'skip'` returns `undefined` without running the method; `waitMs` then defaults to 0. A function is
    * called with the error and the method's arguments (in `@LockHandler`, the `ExecutionContext`), with the object as
-   * `this`; its result is returned, and the method's return type must include it. `'cancelHolder'` (`@DistributedLock`
-   * and `@LockHandler`) first asks a `cancellable` holder to stop.
+   * `this`. The call returns the function's result, which the method's return type must include. `'cancelHolder'` (only
+   * `@DistributedLock` and `@LockHandler`) asks a `cancellable` holder to stop, waits, and then works like `'throw'`.
    *
    * @allowed `'throw'`, `'skip'`, `'cancelHolder'`, a function
    * @default 'throw'
    */
   onBusy?: B;
   /**
-   * The lock service to use: the `service` name of a module registration.
+   * The lock service to use, by the `service` name of its module registration.
    *
    * @allowed text
    * @default the default service
@@ -63,8 +63,9 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
 /** The options that describe one call. `A`: the parameters of the key function. */
 export interface CallOptions<A extends readonly unknown[]> {
   /**
-   * Describes the call to other processes, in errors, events, `inspect` and `list`: plain JSON, or a function of the
-   * method's arguments that returns it, with the object as `this`. Stored in Redis as is, so leave secrets out.
+   * Plain JSON that describes the call to other processes, in errors, events, `inspect` and `list`. You can also pass
+   * a function that returns the JSON: it gets the method's arguments, with the object as `this`. The label is stored in
+   * Redis as is, so leave secrets out.
    *
    * @allowed an object of at most 256 bytes as JSON, or a function that returns one
    * @default none
@@ -91,8 +92,8 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
     Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable' | 'label' | 'onWait'> {
   /**
    * The resource or resources, or a function that returns them. The function gets the method's arguments, with the
-   * object as `this`; in `@LockHandler`, it only gets the `ExecutionContext`, before any pipe has run. The tag
-   * ``key`order:${id}` `` rejects a missing id.
+   * object as `this`; in `@LockHandler`, it only gets the `ExecutionContext`, before any pipe has run. With the
+   * `key` tag, as in ``key`order:${id}` ``, a missing id is rejected.
    *
    * @allowed a name, an array of names, or a function that returns either
    */
@@ -229,7 +230,7 @@ export function readLockPlan<A extends readonly unknown[]>(
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, CallOptions<A>, Omit<PermitOptions, 'signal' | 'label' | 'onWait'> {
   /**
-   * The name of the semaphore, or a function that returns it, called like the key function of a lock.
+   * The name of the semaphore, or a function that returns it. The function is called like the key function of a lock.
    *
    * @allowed a name, or a function that returns one
    */

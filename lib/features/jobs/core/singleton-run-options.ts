@@ -28,7 +28,7 @@ export interface SingletonRunOptions {
    */
   readonly job: string;
   /**
-   * The tick of the job, the same text on every instance.
+   * Identifies the tick: the same text on every instance.
    *
    * @allowed text
    */
@@ -39,7 +39,7 @@ export interface SingletonRunOptions {
    */
   readonly overlap: 'skip' | 'wait';
   /**
-   * What to do if the process of a run dies. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
+   * What to do if a process dies during a run. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
    * the tick once the lease of the run has expired.
    */
   readonly onCrash: 'skip' | 'retry';
@@ -51,8 +51,9 @@ export interface SingletonRunOptions {
    */
   readonly maxReruns?: number | undefined;
   /**
-   * The TTL of a claim. With `onCrash: 'retry'`, it must be at least two leases. If instances pass different values for
-   * a tick without `due`, the smaller one applies once that instance claims.
+   * How long Redis remembers who claimed the tick. With `onCrash: 'retry'`, a time shorter than two leases is extended to
+   * two leases. If instances pass different values for a tick without `due`, the smaller one applies once that instance
+   * claims.
    *
    * @allowed 1 ms or more
    */
@@ -61,17 +62,17 @@ export interface SingletonRunOptions {
   readonly due?:
     | {
         /**
-         * The due time of the tick in epoch milliseconds, if the tick is a time. The clock of Redis decides whether the
-         * tick may still start. A tick older than the last claimed one never starts. The claim is kept for as long as
-         * these checks need it.
+         * The due time of the tick in epoch milliseconds, if it has one. Then Redis's clock decides whether the tick may
+         * still start, and a tick older than the last claimed one never starts. The claim is kept for as long as these
+         * checks need it.
          *
          * @allowed 0 or more
          */
         readonly at: number;
         /**
-         * The largest allowed difference between an instance's clock and Redis's. A tick that is due further ahead is
-         * rejected, and so is a tick that was due longer ago than this plus `jitterMs` and `waitMs` (which counts for
-         * at most an hour).
+         * The largest allowed difference between an instance's clock and Redis's. If an instance claims a tick that
+         * Redis's clock puts further in the future, the claim is rejected. So is the claim of a tick that was due longer
+         * ago than this plus `jitterMs` and `waitMs` (at most an hour of it).
          *
          * @allowed 1 s to 24 h
          */
@@ -87,14 +88,14 @@ export interface SingletonRunOptions {
    */
   readonly historySize?: number | undefined;
   /**
-   * `true` also keeps error messages in the history, cut at 200 bytes. They may contain user data.
+   * `true` also keeps error messages in the history, truncated to 200 bytes. They may contain user data.
    *
    * @default false
    */
   readonly historyMessages?: boolean | undefined;
   /**
    * Waits for a random part of this time before claiming the tick, so that every instance gets a share of the ticks and
-   * the claims don't all arrive at once. `waitMs` starts after this wait.
+   * not all of them ask Redis at once. `waitMs` starts after this wait.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -108,7 +109,7 @@ export interface SingletonRunOptions {
    */
   readonly manual?: boolean | undefined;
   /**
-   * Options for the lock of the run. `waitMs` is the time to retry claiming the tick while Redis doesn't answer.
+   * Options for the lock of the run. `waitMs` is how long to keep trying to claim the tick while Redis doesn't answer.
    *
    * @allowed `leaseMs`, `waitMs`, `maxHoldMs`, `attemptTimeoutMs`
    */

@@ -28,13 +28,13 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
   name?: string;
   /**
    * What to do with a tick that is due while an earlier run is still in progress on any instance. `'skip'` drops it;
-   * `'wait'` runs it afterwards. Jobs with a single date default to `'wait'`.
+   * `'wait'` runs it afterwards. The default is `'wait'` for a job that runs once, at a date.
    *
    * @default 'skip'
    */
   overlap?: 'skip' | 'wait';
   /**
-   * The lock service to use: the `service` name of a module registration.
+   * The lock service to use, by the `service` name of its module registration.
    *
    * @allowed text
    * @default the default service
@@ -49,22 +49,22 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
    */
   leaseMs?: number;
   /**
-   * Time to retry claiming a tick while Redis doesn't answer.
+   * How long an instance keeps trying to claim a tick while Redis doesn't answer.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * The maximum time that a run may hold its lock. After that, the lock is lost.
+   * The maximum time that a run may hold its lock. After that, the run loses the lock.
    *
    * @allowed 50 ms or more
    * @default no limit
    */
   maxHoldMs?: number;
   /**
-   * Reports a run once it has blocked later ticks of its job for this long, with the event `overlapLong` and a warning.
-   * `Infinity` disables the report.
+   * If a run blocks later ticks of its job for this long, it is reported by the event `overlapLong` and a warning in the
+   * log. `Infinity` disables the report.
    *
    * @allowed 1 ms or more, or `Infinity`
    * @default 60000
@@ -73,8 +73,8 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
   warnAfterMs?: number;
   /**
    * Waits for a random part of this time before claiming a tick, so that every instance gets a share of the ticks and
-   * the claims don't all arrive at once. Capped at half the time to the next tick (cron), or half the interval or
-   * timeout.
+   * not all of them ask Redis at once. A cron job waits for at most half the time to its next tick. With an interval,
+   * more than half of `intervalMs` is rejected; with a timeout, more than half of `dedupeWindowMs`.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -90,7 +90,7 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
    */
   historySize?: number;
   /**
-   * `true` also keeps error messages in the history, cut at 200 bytes. They may contain user data.
+   * `true` also keeps error messages in the history, truncated to 200 bytes. They may contain user data.
    *
    * @default false
    */
@@ -100,7 +100,7 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
 /** The options of singleton jobs with a cron expression or a date. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
-   * What to do if the process of a run dies. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
+   * What to do if a process dies during a run. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
    * the tick once the lease of the run has expired.
    *
    * @default 'skip'
@@ -115,9 +115,9 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   maxReruns?: number;
   /**
-   * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, a tick that is due
-   * further ahead is rejected, and a tick that was due longer ago than this plus `waitMs` (which counts for at most an
-   * hour) is skipped as late.
+   * The largest allowed difference between an instance's clock and Redis's. If an instance claims a tick that Redis's
+   * clock puts further in the future, the claim is rejected. If the tick was due longer ago than this plus `waitMs` (at
+   * most an hour of it), it is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000
@@ -125,7 +125,7 @@ export interface SingletonTickOptions extends SingletonJobOptions {
   maxClockSkewMs?: number;
   /**
    * A tick counts as missed if no instance has claimed it this long (plus `jitterMs`) after its due time. Choose a time
-   * longer than a process may be blocked. Unclaimed ticks before a claimed one count as missed at once.
+   * longer than your event loop is ever blocked. Once a tick is claimed, all unclaimed ticks before it count as missed.
    *
    * @allowed 1 s to 24 h
    * @default 60000
@@ -133,8 +133,8 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   graceMs?: number;
   /**
-   * What to do about missed ticks. `'runOnce'` runs the job once for all of them, on one instance, with `missed` set on
-   * the run. Not available on a quorum, or for a job with a single date.
+   * What to do about missed ticks. `'skip'` does nothing. `'runOnce'` runs the job once for all of them, on one instance,
+   * with `missed` set on the run. Not available on a quorum, or for a job that runs once, at a date.
    *
    * @default 'skip'
    * @see docs/operations/jobs.md#missed-ticks-also-called-misfires

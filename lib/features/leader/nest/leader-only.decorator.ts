@@ -66,31 +66,31 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
 /** The options of `@LeaderOnly`, in place of a name. */
 export interface LeaderOnlyOptions {
   /**
-   * The leadership to campaign for. All methods that give the same name run on the same instance. Its lock is
-   * `leader:<name>`.
+   * The name of the leadership to campaign for. All methods that pass the same name run on the same instance. The lock
+   * is `leader:<name>`.
    *
    * @allowed text of 1 to 505 bytes
    */
   name: string;
   /**
-   * The lease of the leadership. If the leader dies, there is no leader for up to this long. Use one value for all
-   * methods that give the same name.
+   * The length of the leader's lease. If the leader dies, there is no leader for up to this long. Use one value for all
+   * methods that pass the same name.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
    */
   leaseMs?: number;
   /**
-   * Decides what the call does if the term is lost before the method has ended. `'throw'`: rejects with
-   * `LeaseLostError`, which has the result if the method finished; an error from the method takes precedence.
-   * `'ignore'`: resolves to the result. The `signal` of the term aborts in both cases.
+   * Decides what a call does if its instance loses the leadership before the method has ended. `'throw'`: rejects with
+   * `LeaseLostError`, which contains the result if the method finished; an error from the method takes precedence.
+   * `'ignore'`: resolves to the result. In both cases, the `signal` of the leader's lease aborts.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
    */
   onLost?: OnLost;
   /**
-   * The lock service to use: the `service` name of a module registration.
+   * The lock service to use, by the `service` name of its module registration.
    *
    * @allowed text
    * @default the default service

@@ -19,21 +19,22 @@ export interface OnceOptions<T = unknown> extends Pick<
   'waitMs' | 'leaseMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'onLost' | 'signal' | 'group' | 'label' | 'warnAfterMs'
 > {
   /**
-   * Time for which calls get the stored result, from the end of the work. The result is stored in Redis only.
+   * How long calls get the stored result, counted from the end of the work. The result is stored in Redis, not in the
+   * process.
    *
    * @allowed 1 ms to 365 days
    */
   resultTtlMs: number;
   /**
-   * Time to wait for the call that does the work. With 0, the call doesn't wait: it returns the stored result, does the
-   * work if no other call does, and otherwise fails with `LockBusyError`.
+   * Time to wait for the call that does the work. With 0, your call never waits: it returns the stored result, does the
+   * work itself if no other call does, and otherwise fails with `LockBusyError`.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * The maximum size of a stored result, as text. A larger result is returned to its caller and to waiting calls in the
+   * The maximum size of a stored result, as serialized text. A larger result is returned to its caller and to waiting calls in the
    * same process, but not stored; the log reports that once.
    *
    * @allowed 1 to 16777216 bytes
@@ -41,14 +42,14 @@ export interface OnceOptions<T = unknown> extends Pick<
    */
   maxBytes?: number;
   /**
-   * Converts the result to the stored text. Set `parse` too. Not called for `undefined`.
+   * Converts the result to the stored text. Set `parse` too. Not called for a result of `undefined`.
    *
    * @allowed a function that returns a string
    * @default `JSON.stringify`
    */
   serialize?: (result: T) => string;
   /**
-   * Converts the stored text back to the result, for each call. If it throws, the work runs again.
+   * Converts the stored text back to the result, for each call that gets it. If it throws, the work runs again.
    *
    * @allowed a function
    * @default `JSON.parse`

@@ -32,14 +32,14 @@ export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = nev
   extends Omit<OnceOptions<R>, 'signal' | 'label'>, Pick<CallOptions<A>, 'label'> {
   /**
    * The key of the result, or a function that returns it. The function gets the method's arguments, with the object as
-   * `this`. The key must contain everything that the result depends on. The tag ``key`report:${id}` `` rejects a
-   * missing id.
+   * `this`. The key must contain everything that the result depends on. With the `key` tag, as in ``key`report:${id}` ``,
+   * a missing id is rejected.
    *
    * @allowed a name, or a function that returns one
    */
   key: string | ((...args: A) => string | Mistake<KeyMistake>);
   /**
-   * The lock service to use: the `service` name of a module registration.
+   * The lock service to use, by the `service` name of its module registration.
    *
    * @allowed text
    * @default the default service

@@ -17,7 +17,7 @@ export class MurlockLocks extends OldLocks {
   }
 
   async take(name: string, ms: number) {
-    // murlock's own key: none of its calls takes it and lets it expire.
+    // The key that murlock uses. No call of murlock would let it expire.
     return (await this.redis.set(name, 'new', 'PX', ms, 'NX')) === 'OK';
   }
 }

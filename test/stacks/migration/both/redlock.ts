@@ -12,8 +12,9 @@ export class RedlockLocks extends OldLocks {
   );
 
   async using(name: string, work: () => Promise<void>) {
-    // Not in the settings above, which also apply to releases: the release
-    // of a lost lock would be retried as often, or with -1 forever.
+    // In the settings above, retryCount would also apply to releases: a
+    // release of a lost lock would be retried 500 times, or forever with
+    // -1.
     const patience = { retryCount: 500 };
     await this.redlock.using([`locks:${name}`], 5_000, patience, work);
   }

@@ -68,7 +68,7 @@ interface AddedIntervalJob extends Omit<SingletonJobOptions, 'name' | 'service'>
 interface AddedDateJob extends Omit<SingletonTickOptions, 'name' | 'service'> {
   /** See {@link AddedCronJob.name}. @allowed 1 to 200 characters */
   name: string;
-  /** The time of its run. @allowed a `Date` in the future, or a luxon `DateTime` */
+  /** The time of the job's only run. @allowed a `Date` in the future, or a luxon `DateTime` */
   at: Date | { toMillis(): number };
   cron?: never;
   intervalMs?: never;

@@ -2,7 +2,7 @@ import GithubSlugger from 'github-slugger';
 import { replaceLinks, targetOf } from '../../tools/package/pages.mjs';
 
 /**
- * Follows the links of packed pages, and pages named in code: `docs/guide/waiting.md#the-order` in JSDoc or in a
+ * Follows the links of packed pages, and pages named in code: `docs/guide/waiting.md#who-is-next` in JSDoc or in a
  * message. Skips other hosts.
  *
  * @param {ReadonlyMap<string, string>} files the text of each packed file, by path from the root of the package

@@ -252,8 +252,9 @@ function diverged(step: number, expected: readonly Choice[], found: readonly Cho
 function tooMany(most: number): RaceToolError {
   return new RaceToolError(
     'TOO_MANY_SCHEDULES',
-    `exploreRaces: found no race in ${most} schedules, but there are more. To cover all, name the object of ` +
-      "each racePoint, promise `shares: 'named'`, use fewer actors, or raise `maxSchedules`. To run only some: `schedules: 1_000`",
+    `exploreRaces: found no race in the first ${most} schedules, and did not run the rest. To run all schedules, raise ` +
+      "`maxSchedules`, or reduce their number: name the object of each racePoint, set `shares: 'named'` if actors share " +
+      'only named objects, or use fewer actors. To run only a sample, set `schedules: 1_000`',
   );
 }
 

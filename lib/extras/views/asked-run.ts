@@ -35,9 +35,11 @@ export async function untilTaken(
 /** Returns why no instance has taken it. @param instances the instances known to have the job */
 export function notTaken(job: string, instances: readonly { readonly instanceId: string }[]): string {
   const seen = instances.map(({ instanceId }) => instanceId);
-  const where = seen.length === 0 ? 'No instance has it now' : `Last seen with it: ${quoteSome(seen)}`;
+  const where =
+    seen.length === 0 ? 'No instance has the job now' : `Instances last seen with the job: ${quoteSome(seen)}`;
   return (
-    `No instance has accepted the request to run the job ${quote(job)} within ${longDuration(TAKEN_WITHIN_MS)}. It was ` +
-    `withdrawn, so none will run it. ${where}. Instances that are frozen, cut off from messages or of an older version accept none.`
+    `No instance accepted the request to run the job ${quote(job)} within ${longDuration(TAKEN_WITHIN_MS)}. The request ` +
+    `was withdrawn, so it does not start a run later. ${where}. An instance cannot accept requests if it is frozen, ` +
+    'gets no messages from Redis, or has an older version.'
   );
 }

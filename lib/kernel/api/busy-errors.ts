@@ -130,7 +130,7 @@ export interface WaitFacts extends BusyFacts {
  * `LockUnavailableError` instead, even if the resource was held earlier.
  *
  * @remedy Raise `waitMs`, hold the lock for less time, or respond with "try again later".
- * @see docs/guide/waiting.md#what-ended-the-wait
+ * @see docs/guide/waiting.md#which-error-do-i-get
  */
 export class LockTimeoutError extends LockBusyError {
   /** The time that the call waited, in milliseconds. */

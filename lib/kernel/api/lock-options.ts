@@ -198,7 +198,7 @@ export interface LockOptions {
    *
    * @allowed an object of at most 256 bytes as JSON
    * @default none
-   * @see docs/operations/at-3-am.md#which-work-is-it
+   * @see docs/operations/at-3-am.md#which-work-holds-the-lock
    */
   label?: LockLabel;
   /**

@@ -69,7 +69,7 @@ export interface CallOptions<A extends readonly unknown[]> {
    *
    * @allowed an object of at most 256 bytes as JSON, or a function that returns one
    * @default none
-   * @see docs/operations/at-3-am.md#which-work-is-it
+   * @see docs/operations/at-3-am.md#which-work-holds-the-lock
    */
   label?: LockLabel | ((...args: A) => LockLabel);
   /**

@@ -117,8 +117,8 @@ describe('the site in a browser', () => {
     expect(new URL(page.url()).pathname).toBe('/reference/errors.html');
     await page.locator('main').getByText('LOCK_TIMEOUT').first().waitFor();
     // A link from a generated table to a heading of another page.
-    await page.locator('main').getByRole('link', { name: 'What ended the wait' }).click();
-    await page.waitForURL('**/guide/waiting.html#what-ended-the-wait');
+    await page.locator('main').getByRole('link', { name: 'Which error do I get?' }).click();
+    await page.waitForURL('**/guide/waiting.html#which-error-do-i-get');
     expect(complaints).toEqual([]);
   });
 

@@ -153,7 +153,7 @@ async function runLocked(request: ExecRequest, context: Context, signals: Passed
     const agoMs = await marker?.doneAgoMs(UNAVAILABLE_MS);
     if (agoMs === undefined || agoMs === null) return false;
     output.note(
-      `${quote(resource)} has run under the key ${quote(once!.key)} already, ${longDuration(agoMs)} ago. The command was not run.`,
+      `${quote(resource)} already ran ${longDuration(agoMs)} ago with --once ${quote(once!.key)}. The command was not run again.`,
     );
     return true;
   };

@@ -60,8 +60,8 @@ function holderOf(lease: Lease): FencedHolder {
   if (resources.length > 1) {
     const name = JSON.stringify(first);
     throw new InvalidLockOptionsError(
-      `fence.guard takes one resource, and this lease holds ${resources.length}, each with its own token. Call it for each ` +
-        `of them that the transaction writes, in the order of lease.resources: ` +
+      `fence.guard takes one resource, and this lease holds ${resources.length}, each with its own token. Call it once ` +
+        `for each resource that the transaction writes, in the order of lease.resources. Instead of the lease, pass ` +
         `{ resource: ${name}, token: lease.fencingTokenOf(${name}) }.`,
       'lease',
     );

@@ -48,6 +48,6 @@ export class CampaignLog {
       return;
     }
     const leads = led === 0 ? 'none' : led === names.length ? 'all' : led;
-    this.#logger.log(`Campaigns for ${names.length} leaderships, and leads ${leads} of them: ${quoteSome(names)}.`);
+    this.#logger.log(`Campaigns for ${names.length} leaderships: ${quoteSome(names)}. Leads ${leads} of them.`);
   }
 }

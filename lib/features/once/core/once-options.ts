@@ -99,9 +99,10 @@ export function checkOnceOptions(where: string, options: OnceOptions): void {
 /** @throws InvalidLockOptionsError if one of `serialize` and `parse` is missing */
 export function checkFormat(where: string, { serialize, parse }: Pick<OnceOptions, 'serialize' | 'parse'>): void {
   if ((serialize === undefined) === (parse === undefined)) return;
-  const missing = serialize === undefined ? 'serialize' : 'parse';
+  const [missing, given] = serialize === undefined ? ['serialize', 'parse'] : ['parse', 'serialize'];
   throw new InvalidLockOptionsError(
-    `${where} need both serialize and parse, or neither: ${missing} is missing, and JSON does not fit the other one.`,
+    `${where}: set both serialize and parse, or neither. With ${given} alone, ${missing} would be the default (JSON), ` +
+      'which does not match it.',
     missing,
   );
 }

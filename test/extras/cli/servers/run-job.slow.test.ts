@@ -41,7 +41,7 @@ describe('job --run, between processes', () => {
     const { code, stdout, stderr } = await runIt().ended;
     frozen!.resume();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain('No instance has accepted the request to run the job "job" within 5 s.');
+    expect(stderr).toContain('No instance accepted the request to run the job "job" within 5 s.');
     // It hears the next message after the one of before.
     expect((await runIt().ended).code).toBe(0);
     expect(fleet.runs).toHaveLength(1);

@@ -108,14 +108,14 @@ describe('@LeaderOnly', () => {
     const other = (await start({ imports: [inMemory(options)] })).app.get(RedisLockService);
     await Promise.all([1, 2, 3, 4].map((index) => other.campaign(`shard-${index}`).whenElected()));
     const { app, log } = await start({ imports: [inMemory(options)], providers: [Many] });
-    const ofOther = 'Campaigns for 4 leaderships, and leads all of them: "shard-1", "shard-2", "shard-3", "shard-4".';
+    const ofOther = 'Campaigns for 4 leaderships: "shard-1", "shard-2", "shard-3", "shard-4". Leads all of them.';
     const said = () =>
       log.lines.filter(
         ({ context, message }) => context === 'RedisLock' && message !== ofOther && !message.includes('SIGTERM'),
       );
     const summary =
-      'Campaigns for 6 leaderships, and leads 2 of them: "reports", "shard-1", "shard-2", "shard-3", "shard-4" ' +
-      'and 1 more.';
+      'Campaigns for 6 leaderships: "reports", "shard-1", "shard-2", "shard-3", "shard-4" ' +
+      'and 1 more. Leads 2 of them.';
     await eventually(() => expect(log.at('log')).toContain(summary));
     // Nest has one logger for all applications of a process.
     expect(log.at('log')).toContain(ofOther);

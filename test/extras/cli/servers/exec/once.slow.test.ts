@@ -20,7 +20,7 @@ describe('exec --once', () => {
     const second = exec(['deploy', '--once', 'v1', ...SAYS_RAN]);
     await expect(second.ended).resolves.toBe(0);
     expect(second.stdout).toBe('');
-    expect(second.stderr).toContain('"deploy" has run under the key "v1" already, ');
+    expect(second.stderr).toMatch(/"deploy" already ran \d.* ago with --once "v1"\. /);
     const next = exec(['deploy', '--once', 'v2', ...SAYS_RAN]);
     await next.ended;
     expect(next.stdout).toBe('ran\n');
@@ -79,14 +79,14 @@ describe('exec --once', () => {
     await expect(skipped.ended).resolves.toBe(0);
     for (const { stderr } of [refused, skipped]) {
       expect(stderr).toContain('"apart" is held by ');
-      expect(stderr).not.toContain('has run');
+      expect(stderr).not.toContain('already ran');
     }
     writeFileSync(mayEnd, '');
     await expect(first.ended).resolves.toBe(0);
     const after = exec(['apart', '--once', 'v1', '--if-busy', 'fail', ...SAYS_RAN]);
     await expect(after.ended).resolves.toBe(0);
     expect(after.stderr).toMatch(
-      /"apart" has run under the key "v1" already, \d+(\.\d)? (ms|s) ago\. The command was not run\./,
+      /"apart" already ran \d+(\.\d)? (ms|s) ago with --once "v1"\. The command was not run again\./,
     );
     expect([refused, skipped, after].map(({ stdout }) => stdout)).toEqual(['', '', '']);
     rmSync(dirname(mayEnd), { recursive: true });

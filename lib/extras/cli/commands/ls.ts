@@ -24,7 +24,7 @@ interface Wanted {
 export const ls = defineCommand({
   name: 'ls',
   summary:
-    'Lists the held locks and the calls that wait for them: who, for how long, and how much of the lease is left.',
+    'Lists held locks and the calls that wait for them: who, for how long, and how much of the lease is left.',
   args: [{ name: 'prefix' }],
   options: {
     waiting: flagOption('Lists only resources that a call waits for.'),

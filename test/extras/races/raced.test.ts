@@ -90,7 +90,7 @@ describe('raced', () => {
   it('refuses what it cannot wrap', () => {
     expect(() => raced(5 as never)).toThrow('the first argument of raced must be an object, not 5');
     expect(() => raced(new Rows(), { reads: ['label'] })).toThrow(
-      'reads must name methods of the Rows, and "label" is none',
+      'reads must name methods of the Rows, and "label" is not one',
     );
     expect(() => raced(new Rows(), { reads: 'get' as never })).toThrow('reads must be an array of names of methods');
     expect(() => raced(new Rows(), { name: '' })).toThrow('name must be text that is not empty');

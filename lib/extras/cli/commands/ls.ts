@@ -23,8 +23,7 @@ interface Wanted {
 
 export const ls = defineCommand({
   name: 'ls',
-  summary:
-    'Lists held locks and the calls that wait for them: who, for how long, and how much of the lease is left.',
+  summary: 'Lists held locks and the calls that wait for them: who, for how long, and how much of the lease is left.',
   args: [{ name: 'prefix' }],
   options: {
     waiting: flagOption('Lists only resources that a call waits for.'),

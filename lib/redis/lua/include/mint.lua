@@ -5,7 +5,7 @@
 -- hold the lock one after another. The fence keeps the last half of the last tick, in units of 10 µs: a process of an
 -- older version grants by halves, with 32 tokens each, so the next tick begins at the next even half. With the clock, in
 -- whole milliseconds, as a floor, tokens grow even if Redis has lost its data. The ticks stay behind the clock up to
--- 50,000 grants of a resource a second. Lua prints numbers with 14 digits unless told otherwise.
+-- 50,000 grants a second, of all resources of a fence. Lua prints numbers with 14 digits unless told otherwise.
 
 -- Usually one command: the floor has to be set only once per millisecond.
 local half = redis.pcall('INCRBY', fenceKey, 2)

@@ -3,7 +3,7 @@ import type { AcquireReply, LockOwner, LockStore } from '../../../lib/kernel/sto
 import { LockStoreError } from '../../../lib/kernel/store/store-error.js';
 import { eventually } from '../../support/expect/eventually.js';
 import { GrantLog, type OwnedGrant } from '../../contract/grant-log.js';
-import { LockModel } from '../../support/simulation/lock-model.js';
+import { LockModel, TOKENS_PER_TICK } from '../../support/simulation/lock-model.js';
 import { Comparison, type Pace } from './comparison.js';
 import { CLIENTS, type HistoryPlan, type PlannedStep, RESOURCES } from './history-plan.js';
 import type { StoreSubject } from '../../contract/subject.js';
@@ -155,8 +155,11 @@ export class History {
     const held = this.#model.holdersOf(resource);
     const token = held[number]?.token ?? 0;
     // A tick shared by several readers identifies none of them.
-    if (held.filter((holder) => Math.floor(holder.token / 64) === Math.floor(token / 64)).length > 1) return;
-    const reply = await this.#watch.forceRelease(resource, token === 0 ? 64 : this.#comparison.tokens.real(token));
+    if (held.filter((holder) => tickOf(holder.token) === tickOf(token)).length > 1) return;
+    const reply = await this.#watch.forceRelease(
+      resource,
+      token === 0 ? TOKENS_PER_TICK : this.#comparison.tokens.real(token),
+    );
     this.#comparison.same(reply, this.#model.forceRelease(resource, token), { forceRelease: resource, number });
   }
 
@@ -265,4 +268,8 @@ class FreedLog {
     await eventually(() => assert.ok(this.messages.includes(message), `no watcher was told ${message}`), MESSAGE_MS);
     this.messages.splice(this.messages.indexOf(message), 1);
   }
+}
+
+function tickOf(token: number): number {
+  return Math.floor(token / TOKENS_PER_TICK);
 }

@@ -1,6 +1,5 @@
 import { strict as assert } from 'node:assert';
-
-const TOKENS_PER_TICK = 64;
+import { TOKENS_PER_TICK } from '../../support/simulation/lock-model.js';
 
 /** Which real token stands for which one of the model: the same ticks in the same order, the same numbers inside them. */
 export class TokenOrder {

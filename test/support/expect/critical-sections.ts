@@ -1,5 +1,6 @@
 import type { Lease } from '../../../lib/kernel/api/lease.js';
 import type { LockOptions } from '../../../lib/kernel/api/lock-options.js';
+import { fencingTickOf } from '../../../lib/kernel/store/fencing-token.js';
 import type { LockInstance } from '../redis/lock-instances.js';
 
 /** Runs work under the lock of one resource and records the order, across instances. */
@@ -52,7 +53,7 @@ export class CriticalSections {
   rows(): number[] {
     const rows = new Map<number, number>();
     for (const token of this.tokens) {
-      const tick = Math.floor(token / 64);
+      const tick = fencingTickOf(token);
       rows.set(tick, (rows.get(tick) ?? 0) + 1);
     }
     return [...rows.values()];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { LockEvent } from '../../../lib/kernel/events/events.js';
 import type { Hold } from '../../../lib/kernel/holding/hold.js';
-import { fencingTickOf } from '../../../lib/kernel/store/fencing-token.js';
+import { fencingTickOf, TOKENS_PER_FENCING_TICK } from '../../../lib/kernel/store/fencing-token.js';
 import type { LockStore } from '../../../lib/kernel/store/lock-store.js';
 import type { CallPlan } from './contention-plan.js';
 import type { SimulatedInstance } from './contention-simulation.js';
@@ -13,7 +13,6 @@ import { isExcluding, ValidLeases } from './valid-leases.js';
 
 /** The allowed delay of a call's end after its `waitMs`, for a clock that ticks in whole milliseconds. */
 const LATENESS_MS = 5;
-const TOKENS_PER_TICK = 64;
 
 /** The events of a simulation, and its checks. Violations are thrown as soon as they are noticed. */
 export class ContentionHistory {
@@ -212,7 +211,7 @@ export class ContentionHistory {
     const isAsAsked = hold.leaseMs === askedMs || (hold.mode === 'read' && hold.leaseMs > askedMs);
     assert.ok(isAsAsked, `a lease is as long as was asked for: ${hold.leaseMs}, ${askedMs}`);
     assert.equal(hold.mode, permits ? 'semaphore' : mode);
-    const place = hold.fencingToken % TOKENS_PER_TICK;
+    const place = hold.fencingToken % TOKENS_PER_FENCING_TICK;
     assert.ok(place === 0 || !strictOrder, 'a store lease is not passed on in strict order');
     const storeLeaseBeganAt = this.#storeLeases.get(fencingTickOf(hold.fencingToken))!;
     assert.ok(

@@ -49,7 +49,7 @@ interface ModelWatcher {
 const SHARED: readonly string[] = ['read', 'semaphore'];
 
 /** The model numbers its ticks 1, 2, 3. A tick has as many tokens as a real one. */
-const TOKENS_PER_TICK = 64;
+export const TOKENS_PER_TICK = 64;
 
 /**
  * A lock store in its simplest form: one list of all holders, and one of all waiters. For comparison with a real store,

@@ -73,6 +73,7 @@ const SEMAPHORE = "Pick<SemaphoreDecoratorOptions, 'key' | 'permits' | 'count'>"
 
 const LOCK_DECORATORS = "Omit<LockDecoratorOptions, Exclude<keyof LockOptions, 'onBusy' | 'label' | 'onWait'>>";
 const ONCE = "Omit<OnceDecoratorOptions, Exclude<keyof LockOptions, 'waitMs'>>";
+const INDICATOR = 'Omit<RedisLockHealthOptions, keyof HealthOptions>';
 const PERMITS = 'Omit<PermitOptions, keyof LockOptions>';
 const ADDED_CRON = "Pick<AddedCronJob, 'name' | 'cron' | 'timeZone' | 'utcOffset'>";
 const ADDED_INTERVAL = "Pick<Extract<AddedJob, { intervalMs: unknown }>, 'intervalMs'>";
@@ -93,7 +94,7 @@ const TABLES = new Map<string, { readonly defaults: Readonly<Record<string, unkn
   ['LockExceptionFilterOptions', LOCK_EXCEPTION_FILTER_OPTIONS],
   ['HealthOptions', HEALTH_OPTIONS],
   ['RedisLockConsoleOptions', CONSOLE_OPTIONS],
-  ['RedisLockHealthOptions', HEALTH_INDICATOR_OPTIONS],
+  [INDICATOR, HEALTH_INDICATOR_OPTIONS],
   ['ForceReleaseOptions', FORCE_RELEASE_OPTIONS],
   ['ExplainOptions', EXPLAIN_OPTIONS],
   ['ContentionOptions', CONTENTION_OPTIONS],
@@ -129,6 +130,7 @@ const SHARED: Record<string, readonly string[]> = {
   [MODULE]: ['LockOptions'],
   [ONCE]: ['LockOptions'],
   [PERMITS]: ['LockOptions'],
+  [INDICATOR]: ['HealthOptions'],
   [LOCK_DECORATORS]: ['LockOptions'],
   [SEMAPHORE]: ['LockOptions', LOCK_DECORATORS],
   [TICK]: ['SingletonJobOptions'],
@@ -201,7 +203,6 @@ describe('the options of the reference', () => {
     [PERMITS]: (option, value) => checkPermitOptions({ [option]: value }, 1_000_000),
     CampaignOptions: (option, value) => CAMPAIGN_OPTIONS.check('x', { [option]: value }),
     WaitUntilFreeOptions: (option, value) => WAIT_UNTIL_FREE_OPTIONS.check('x', { [option]: value }),
-    RedisLockHealthOptions: (option, value) => HEALTH_INDICATOR_OPTIONS.check('isHealthy', { [option]: value }),
     LockExceptionFilterOptions: (option, value) => new LockExceptionFilter({ [option]: value }),
     HealthOptions: (option, value) => locks.health({ [option]: value }),
     FleetOptions: (option, value) => FLEET_OPTIONS.check('fleet', { [option]: value }),

@@ -40,8 +40,7 @@ export interface LockOptions {
    */
   mode?: AcquireMode;
   /**
-   * Time for which Redis keeps the lock without a renewal. If the holder dies, others wait for up to this long. Runs of
-   * cron jobs use 30 s unless the module sets `leaseMs`.
+   * Time for which Redis keeps the lock without a renewal. If the holder dies, others wait for up to this long.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
@@ -59,7 +58,7 @@ export interface LockOptions {
   waitMs?: number;
   /**
    * Time to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before the call fails with
-   * `LockUnavailableError`. It is counted from the moment when the connection was lost.
+   * `LockUnavailableError`. Counted from the loss of the connection.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 2000
@@ -74,15 +73,15 @@ export interface LockOptions {
    */
   watchdog?: boolean;
   /**
-   * The maximum time to hold the lock. After that, the watchdog stops renewing the lease, and the lease is lost.
+   * The maximum time to hold the lock. After that, the lease isn't renewed and is lost.
    *
    * @allowed 50 ms or more
    * @default no limit
    */
   maxHoldMs?: number;
   /**
-   * Keeps the resource held for at least this long after the grant, by Redis's clock, even if you release earlier. The
-   * minimum ends early if the lease is lost. It may be at most `maxHoldMs` and, without a watchdog, at most `leaseMs`.
+   * Keeps the resource held for at least this long after the grant, by Redis's clock, even if you release earlier,
+   * unless the lease is lost. Must be at most `maxHoldMs` and, without a watchdog, at most `leaseMs`.
    *
    * @allowed 0 ms to 24 h
    * @default 0
@@ -90,8 +89,8 @@ export interface LockOptions {
    */
   minHoldMs?: number;
   /**
-   * The time limit for one command to Redis. Releases and other commands for a lease are retried for this long if it is
-   * certain that Redis has not run them.
+   * The time limit for one command to Redis. A release, or another command for a lease, is retried for this long if
+   * Redis can't have run it.
    *
    * @allowed 10 ms to 60 s
    * @default 1000
@@ -106,17 +105,16 @@ export interface LockOptions {
    */
   strictOrder?: boolean;
   /**
-   * The maximum number of calls in this process that may wait for one resource, and the maximum number of processes
-   * that may wait for it. Any further call fails at once with `LockQueueFullError`.
+   * The maximum number of calls per process, and of processes, that may wait for one resource. Any further call fails
+   * at once with `LockQueueFullError`.
    *
    * @allowed 1 or more
    * @default 10000
    */
   maxWaiters?: number;
   /**
-   * The maximum number of waiting calls ahead of this one when it joins the queue; each other process counts as one
-   * call. With more calls ahead, this call fails at once with `LockQueueFullError`. With 0, it waits only if it would
-   * be next. Has no effect if the resource is free. Can't be combined with `retry`.
+   * If the call has to wait behind more calls than this, it fails at once with `LockQueueFullError`. Each other process
+   * counts as one call. With 0, the call waits only if it would be next. Can't be combined with `retry`.
    *
    * @allowed 0 or more
    * @default no limit
@@ -125,8 +123,8 @@ export interface LockOptions {
   maxAhead?: number;
   /**
    * Called with the place in line while the call waits: after 50 ms, then whenever the place or the holder changes, at
-   * most once a second. Runs in the async context of the call. Its errors are logged, and the call keeps waiting. Can't
-   * be combined with `retry`.
+   * most once a second. Runs in the async context of the call. Its errors are only logged. Can't be combined with
+   * `retry`.
    *
    * @allowed a function
    * @default none
@@ -143,8 +141,8 @@ export interface LockOptions {
   backgroundRelease?: boolean;
   /**
    * Decides what `using`, `tryUsing` and the decorators do if the lease is lost before the work settles. `'throw'`:
-   * once the work has settled, they reject with a `LeaseLostError` that contains the result, if there is one; an error
-   * of the work takes precedence. `'ignore'`: they resolve to the result. `lease.signal` aborts in both cases.
+   * when the work has settled, they reject with its error or, if it succeeded, with a `LeaseLostError` that contains
+   * the result. `'ignore'`: they resolve to the result. `lease.signal` aborts in both cases.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
@@ -184,8 +182,7 @@ export interface LockOptions {
    */
   signal?: AbortSignal;
   /**
-   * The name of this kind of lock in events and metrics. It must be static: never put an id into it. Decorators use
-   * `Class.method`.
+   * The name of this kind of lock in events and metrics. Never put an id into it. Decorators use `Class.method`.
    *
    * @allowed 1 to 100 letters, digits, spaces and `_ $ . - / # : ( )`
    * @default what the module option `group` returns
@@ -202,9 +199,8 @@ export interface LockOptions {
    */
   label?: LockLabel;
   /**
-   * Reports a lease once it has been held for longer than this, with the event `heldLong` and a warning. The default
-   * applies only to `using` and decorators. The run of a cron job is reported once it has blocked later ticks for this
-   * long. `Infinity` disables the report.
+   * Reports a lease that has been held for longer than this, with the event `heldLong` and a warning. The default
+   * applies only to `using` and decorators. `Infinity` disables the report.
    *
    * @allowed 1 ms or more, or `Infinity`
    * @default 60000

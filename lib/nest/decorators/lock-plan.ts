@@ -42,9 +42,9 @@ export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
   /**
    * Decides what a call does if the resource is still busy after `waitMs`, or its queue is full. `'throw'` rejects with
-   * the error. `'skip'` returns `undefined` without running the method; `waitMs` then defaults to 0. A function is
-   * called with the error and the method's arguments (in `@LockHandler`, the `ExecutionContext`), with the object as
-   * `this`. The call returns the function's result, which the method's return type must include. `'cancelHolder'` (only
+   * the error. `'skip'` returns `undefined` without running the method; `waitMs` then defaults to 0. A function gets
+   * the error and the method's arguments (in `@LockHandler`, the `ExecutionContext`), with the method's `this`. The
+   * function's result is the result of the call, so the method's return type must include it. `'cancelHolder'` (only
    * `@DistributedLock` and `@LockHandler`) asks a `cancellable` holder to stop, waits, and then works like `'throw'`.
    *
    * @allowed `'throw'`, `'skip'`, `'cancelHolder'`, a function
@@ -52,7 +52,7 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
    */
   onBusy?: B;
   /**
-   * The lock service to use, by the `service` name of its module registration.
+   * The name of the lock service to use: its module option `service`.
    *
    * @allowed text
    * @default the default service
@@ -63,9 +63,8 @@ export interface DecoratorOptions<B extends LockOnBusy = OnBusy> {
 /** The options that describe one call. `A`: the parameters of the key function. */
 export interface CallOptions<A extends readonly unknown[]> {
   /**
-   * Plain JSON that describes the call to other processes, in errors, events, `inspect` and `list`. You can also pass
-   * a function that returns the JSON: it gets the method's arguments, with the object as `this`. The label is stored in
-   * Redis as is, so leave secrets out.
+   * Describes the call to other processes, in errors, events, `inspect` and `list`: plain JSON, or a function that
+   * returns it from the method's arguments, with the method's `this`. Stored in Redis as is, so leave secrets out.
    *
    * @allowed an object of at most 256 bytes as JSON, or a function that returns one
    * @default none
@@ -73,9 +72,8 @@ export interface CallOptions<A extends readonly unknown[]> {
    */
   label?: LockLabel | ((...args: A) => LockLabel);
   /**
-   * Called while the call waits in the queue: after 50 ms, then whenever its place or the holder changes, at most once
-   * a second. The function gets the place and the method's arguments, with the object as `this`. Its errors are logged,
-   * and the call keeps waiting. Can't be combined with `retry`.
+   * Called like the lock option `onWait`: after 50 ms, then on every change, at most once a second. The function gets
+   * the place in line, then the method's arguments, with the method's `this`. Can't be combined with `retry`.
    *
    * @allowed a function
    * @default none
@@ -92,8 +90,8 @@ export interface ReadWriteLockOptions<A extends readonly unknown[] = [], B exten
     Omit<LockOptions, 'mode' | 'signal' | 'onBusy' | 'cancellable' | 'label' | 'onWait'> {
   /**
    * The resource or resources, or a function that returns them. The function gets the method's arguments, with the
-   * object as `this`; in `@LockHandler`, it only gets the `ExecutionContext`, before any pipe has run. With the
-   * `key` tag, as in ``key`order:${id}` ``, a missing id is rejected.
+   * method's `this`; in `@LockHandler`, only the `ExecutionContext`, before any pipe has run. The `key` tag, as in
+   * ``key`order:${id}` ``, rejects a missing id.
    *
    * @allowed a name, an array of names, or a function that returns either
    */
@@ -230,7 +228,7 @@ export function readLockPlan<A extends readonly unknown[]>(
 export interface SemaphoreDecoratorOptions<A extends readonly unknown[] = [], B extends AnyOnBusy = OnBusy<A>>
   extends DecoratorOptions<B>, CallOptions<A>, Omit<PermitOptions, 'signal' | 'label' | 'onWait'> {
   /**
-   * The name of the semaphore, or a function that returns it. The function is called like the key function of a lock.
+   * The name of the semaphore, or a function that returns it, called like the `key` function of a lock.
    *
    * @allowed a name, or a function that returns one
    */

@@ -34,13 +34,12 @@ export interface SingletonRunOptions {
    */
   readonly tick: string;
   /**
-   * What to do with a tick that is due while an earlier run is still in progress on any instance. `'skip'` drops it;
-   * `'wait'` runs it afterwards.
+   * `'skip'` drops a tick that is due during an earlier run on any instance; `'wait'` runs it afterwards.
    */
   readonly overlap: 'skip' | 'wait';
   /**
-   * What to do if a process dies during a run. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
-   * the tick once the lease of the run has expired.
+   * If a process dies during a run, `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun the tick
+   * once the run's lease has expired.
    */
   readonly onCrash: 'skip' | 'retry';
   /**
@@ -51,9 +50,8 @@ export interface SingletonRunOptions {
    */
   readonly maxReruns?: number | undefined;
   /**
-   * How long Redis remembers who claimed the tick. With `onCrash: 'retry'`, a time shorter than two leases is extended to
-   * two leases. If instances pass different values for a tick without `due`, the smaller one applies once that instance
-   * claims.
+   * How long Redis remembers who claimed the tick; with `onCrash: 'retry'`, at least two leases. If instances pass
+   * different values for a tick without `due`, the smaller value applies as soon as its instance claims.
    *
    * @allowed 1 ms or more
    */
@@ -62,17 +60,15 @@ export interface SingletonRunOptions {
   readonly due?:
     | {
         /**
-         * The due time of the tick in epoch milliseconds, if it has one. Then Redis's clock decides whether the tick may
-         * still start, and a tick older than the last claimed one never starts. The claim is kept for as long as these
-         * checks need it.
+         * The due time of the tick in epoch milliseconds, if it has one. Then Redis's clock decides whether the tick
+         * may still start, and no tick older than the last claimed one starts. Redis keeps the claim for as long as
+         * these checks need it.
          *
          * @allowed 0 or more
          */
         readonly at: number;
         /**
-         * The largest allowed difference between an instance's clock and Redis's. If an instance claims a tick that
-         * Redis's clock puts further in the future, the claim is rejected. So is the claim of a tick that was due longer
-         * ago than this plus `jitterMs` and `waitMs` (at most an hour of it).
+         * The largest allowed difference between an instance's clock and Redis's, as for `@SingletonCron`.
          *
          * @allowed 1 s to 24 h
          */
@@ -80,8 +76,8 @@ export interface SingletonRunOptions {
       }
     | undefined;
   /**
-   * The number of runs to keep in the job's history in Redis. With 0, a job that no instance has registered leaves no
-   * key once its claim has expired.
+   * The number of runs to keep in the job's history in Redis. With 0, a job that isn't registered leaves no key once
+   * its claim has expired.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -94,16 +90,16 @@ export interface SingletonRunOptions {
    */
   readonly historyMessages?: boolean | undefined;
   /**
-   * Waits for a random part of this time before claiming the tick, so that every instance gets a share of the ticks and
-   * not all of them ask Redis at once. `waitMs` starts after this wait.
+   * Waits for a random part of this time before claiming the tick, so that the instances share the ticks. `waitMs`
+   * starts after this wait.
    *
    * @allowed 0 ms to 1 h
    * @default 0
    */
   readonly jitterMs?: number | undefined;
   /**
-   * `true` for a run that a person or program requests. Such a run has its own `tick` and no `due`. It fails if an
-   * earlier run has not ended, or if the application shuts down.
+   * `true` for a run that a person or program requests. Give it its own `tick` and no `due`. It fails if an earlier run
+   * has not ended, or if the application shuts down.
    *
    * @default false
    */

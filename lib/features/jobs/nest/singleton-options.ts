@@ -27,14 +27,14 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
    */
   name?: string;
   /**
-   * What to do with a tick that is due while an earlier run is still in progress on any instance. `'skip'` drops it;
-   * `'wait'` runs it afterwards. The default is `'wait'` for a job that runs once, at a date.
+   * `'skip'` drops a tick that is due during an earlier run on any instance; `'wait'`, the default for a job with a
+   * single date, runs it afterwards.
    *
    * @default 'skip'
    */
   overlap?: 'skip' | 'wait';
   /**
-   * The lock service to use, by the `service` name of its module registration.
+   * The name of the lock service to use: its module option `service`.
    *
    * @allowed text
    * @default the default service
@@ -42,7 +42,7 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
   service?: string;
   /**
    * The length of a run's lease, which is renewed while the run lasts. If the process dies, the next run waits for up
-   * to this long. If the module sets `leaseMs`, that is the default.
+   * to this long. If the module sets `leaseMs`, its value is the default.
    *
    * @allowed 50 ms to 24 h
    * @default 30000
@@ -56,15 +56,15 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
    */
   waitMs?: number;
   /**
-   * The maximum time that a run may hold its lock. After that, the run loses the lock.
+   * The maximum time for a run. After that, the run loses its lock.
    *
    * @allowed 50 ms or more
    * @default no limit
    */
   maxHoldMs?: number;
   /**
-   * If a run blocks later ticks of its job for this long, it is reported by the event `overlapLong` and a warning in the
-   * log. `Infinity` disables the report.
+   * Reports a run that has blocked later ticks of its job for this long, with the event `overlapLong` and a warning.
+   * `Infinity` disables the report.
    *
    * @allowed 1 ms or more, or `Infinity`
    * @default 60000
@@ -72,9 +72,9 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
    */
   warnAfterMs?: number;
   /**
-   * Waits for a random part of this time before claiming a tick, so that every instance gets a share of the ticks and
-   * not all of them ask Redis at once. A cron job waits for at most half the time to its next tick. With an interval,
-   * more than half of `intervalMs` is rejected; with a timeout, more than half of `dedupeWindowMs`.
+   * Waits for a random part of this time before claiming a tick, so that the instances share the ticks and don't all
+   * ask Redis at once. A cron job waits for at most half the time to its next tick. With an interval or a timeout, more
+   * than half of `intervalMs` or `dedupeWindowMs` is rejected.
    *
    * @allowed 0 ms to 1 h
    * @default 0
@@ -100,8 +100,8 @@ export interface SingletonJobOptions extends Pick<LockOptions, 'attemptTimeoutMs
 /** The options of singleton jobs with a cron expression or a date. */
 export interface SingletonTickOptions extends SingletonJobOptions {
   /**
-   * What to do if a process dies during a run. `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun
-   * the tick once the lease of the run has expired.
+   * If a process dies during a run, `'skip'` leaves the run unfinished; `'retry'` lets another instance rerun the tick
+   * once the run's lease has expired.
    *
    * @default 'skip'
    */
@@ -115,9 +115,9 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   maxReruns?: number;
   /**
-   * The largest allowed difference between an instance's clock and Redis's. If an instance claims a tick that Redis's
-   * clock puts further in the future, the claim is rejected. If the tick was due longer ago than this plus `waitMs` (at
-   * most an hour of it), it is skipped as late.
+   * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, a tick that is due later
+   * than this from now is skipped as early. A tick that was due longer ago than this plus `jitterMs` and `waitMs` (of
+   * which at most one hour counts) is skipped as late.
    *
    * @allowed 1 s to 24 h
    * @default 600000
@@ -129,12 +129,11 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    *
    * @allowed 1 s to 24 h
    * @default 60000
-   * @see docs/operations/jobs.md#missed-ticks-also-called-misfires
    */
   graceMs?: number;
   /**
-   * What to do about missed ticks. `'skip'` does nothing. `'runOnce'` runs the job once for all of them, on one instance,
-   * with `missed` set on the run. Not available on a quorum, or for a job that runs once, at a date.
+   * `'runOnce'` runs the job once for all missed ticks, on one instance, with `missed` set on the run; `'skip'`
+   * doesn't. Not available on a quorum, or for a job with a single date.
    *
    * @default 'skip'
    * @see docs/operations/jobs.md#missed-ticks-also-called-misfires

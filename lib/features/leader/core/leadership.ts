@@ -69,15 +69,15 @@ export interface Leadership {
 /** Callbacks for the beginning and the end of a term. Their errors are reported to the observers (`callbackFailed`). */
 export interface CampaignCallbacks {
   /**
-   * Called with the term when this instance is elected, or at once if it already leads. It may run as long as the term,
-   * and should end when `term.signal` aborts.
+   * Called with the term when this instance is elected, or at once if it already leads. The function may run for the
+   * whole term, and should end when `term.signal` aborts.
    *
    * @default none
    */
   onElected?: (term: Term) => unknown;
   /**
-   * Called once per term, when the term ends, with the reason and the term. Until this function has returned (or its
-   * promise has settled), this instance isn't elected again. Other instances aren't either, unless the lease was lost.
+   * Called with the reason and the term when a term ends. Until the function has returned, or its promise has settled,
+   * no instance is elected; if the lease was lost, other instances can be.
    *
    * @default none
    */

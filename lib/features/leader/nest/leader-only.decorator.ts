@@ -66,31 +66,31 @@ export function LeaderOnly(given: string | LeaderOnlyOptions): LeaderOnlyMethodD
 /** The options of `@LeaderOnly`, in place of a name. */
 export interface LeaderOnlyOptions {
   /**
-   * The name of the leadership to campaign for. All methods that pass the same name run on the same instance. The lock
-   * is `leader:<name>`.
+   * The name of the leadership to campaign for. All methods with the same name run on the same instance. The lock is
+   * `leader:<name>`.
    *
    * @allowed text of 1 to 505 bytes
    */
   name: string;
   /**
    * The length of the leader's lease. If the leader dies, there is no leader for up to this long. Use one value for all
-   * methods that pass the same name.
+   * methods with the same name.
    *
    * @allowed 50 ms to 24 h
    * @default 15000
    */
   leaseMs?: number;
   /**
-   * Decides what a call does if its instance loses the leadership before the method has ended. `'throw'`: rejects with
-   * `LeaseLostError`, which contains the result if the method finished; an error from the method takes precedence.
-   * `'ignore'`: resolves to the result. In both cases, the `signal` of the leader's lease aborts.
+   * Decides what a call does if its instance loses the leadership before the method has ended. `'throw'`: when the
+   * method has ended, the call rejects with its error or, if it succeeded, with a `LeaseLostError` that contains the
+   * result. `'ignore'`: the call resolves to the result. In both cases, the `signal` of the leader's lease aborts.
    *
    * @allowed `'throw'`, `'ignore'`
    * @default 'throw'
    */
   onLost?: OnLost;
   /**
-   * The lock service to use, by the `service` name of its module registration.
+   * The name of the lock service to use: its module option `service`.
    *
    * @allowed text
    * @default the default service

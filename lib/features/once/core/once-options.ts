@@ -19,23 +19,21 @@ export interface OnceOptions<T = unknown> extends Pick<
   'waitMs' | 'leaseMs' | 'maxHoldMs' | 'attemptTimeoutMs' | 'onLost' | 'signal' | 'group' | 'label' | 'warnAfterMs'
 > {
   /**
-   * How long calls get the stored result, counted from the end of the work. The result is stored in Redis, not in the
-   * process.
+   * How long Redis stores the result for later calls, counted from the end of the work.
    *
    * @allowed 1 ms to 365 days
    */
   resultTtlMs: number;
   /**
-   * Time to wait for the call that does the work. With 0, your call never waits: it returns the stored result, does the
-   * work itself if no other call does, and otherwise fails with `LockBusyError`.
+   * Time to wait for another call that does the work. With 0, your call then fails at once with `LockBusyError`.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 18000
    */
   waitMs?: number;
   /**
-   * The maximum size of a stored result, as serialized text. A larger result is returned to its caller and to waiting calls in the
-   * same process, but not stored; the log reports that once.
+   * The maximum size of the serialized result. A larger result is not stored, only returned to its caller and to
+   * waiting calls in the same process; the log reports that once.
    *
    * @allowed 1 to 16777216 bytes
    * @default 65536
@@ -49,7 +47,7 @@ export interface OnceOptions<T = unknown> extends Pick<
    */
   serialize?: (result: T) => string;
   /**
-   * Converts the stored text back to the result, for each call that gets it. If it throws, the work runs again.
+   * Converts the stored text back to the result, for each call that gets it. If `parse` throws, the work runs again.
    *
    * @allowed a function
    * @default `JSON.parse`

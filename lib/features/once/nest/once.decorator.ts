@@ -31,15 +31,14 @@ const DECORATOR = '@Once';
 export interface OnceDecoratorOptions<A extends readonly unknown[] = [], R = never>
   extends Omit<OnceOptions<R>, 'signal' | 'label'>, Pick<CallOptions<A>, 'label'> {
   /**
-   * The key of the result, or a function that returns it. The function gets the method's arguments, with the object as
-   * `this`. The key must contain everything that the result depends on. With the `key` tag, as in ``key`report:${id}` ``,
-   * a missing id is rejected.
+   * The key of the result, or a function that returns it, called like the `key` function of a lock. The key must
+   * contain everything that the result depends on.
    *
    * @allowed a name, or a function that returns one
    */
   key: string | ((...args: A) => string | Mistake<KeyMistake>);
   /**
-   * The lock service to use, by the `service` name of its module registration.
+   * The name of the lock service to use: its module option `service`.
    *
    * @allowed text
    * @default the default service

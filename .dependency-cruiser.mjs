@@ -269,6 +269,10 @@ export const ROOMS = {
     packages: ['ioredis'],
     why: 'What a command does. It needs no Nest.',
   },
+  'extras/cli/jobs': {
+    rooms: [...COMMAND_LINE, 'extras/cli/frame'],
+    why: 'The commands for jobs, and how one is asked to run.',
+  },
   'extras/cli/doctor': {
     rooms: [...COMMAND_LINE, 'extras/cli/frame', 'extras/cli/try', 'redis/health'],
     packages: ['ioredis'],
@@ -293,6 +297,7 @@ export const ROOMS = {
       ...COMMAND_LINE,
       'extras/cli/frame',
       'extras/cli/commands',
+      'extras/cli/jobs',
       'extras/cli/exec',
       'extras/cli/doctor',
       'extras/cli/ui',

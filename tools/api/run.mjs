@@ -1,8 +1,13 @@
 // npm run api   writes api.md, the public names of the package, and tools/api/shapes.md, what their declarations name
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { apiPages } from './pages.mjs';
 
 const root = new URL('../../', import.meta.url);
 
-for (const [path, text] of Object.entries(await apiPages())) writeFileSync(fileURLToPath(new URL(path, root)), text);
+for (const [name, text] of Object.entries(await apiPages())) {
+  const path = fileURLToPath(new URL(name, root));
+  const isSame = readFileSync(path, 'utf8') === text;
+  if (!isSame) writeFileSync(path, text);
+  console.log(isSame ? `${name} was up to date.` : `Updated ${name}: add what has changed for users to CHANGELOG.md.`);
+}

@@ -58,20 +58,26 @@ export async function generateReference() {
   // An options type that shares its options with another one is in no table of its own, and has to be named.
   const text = pages.map((page) => page.text).join('\n');
   const unnamed = declarations.optionTypes.filter((name) => !new RegExp(`\\b${name}\\b`).test(text));
-  const gaps = [...unnamed.map((name) => `no page names ${name}`), ...gapsIn(declarations, tables)];
+  const gaps = [...unnamed.map((name) => `no page of docs/reference names ${name}`), ...gapsIn(declarations, tables)];
   return { pages: generated, declarations, metrics, gaps };
 }
 
-/** @returns {string[]} what a reader would miss */
+const WRITTEN_AS = { allowed: '@allowed', default: '@default', text: 'description', remedy: '@remedy' };
+
+/** @returns {string[]} what a reader would miss, and where to add it */
 function gapsIn({ options, errors, events, uncovered }, tables) {
   const kinds = new Set(tables.map(({ kind }) => kind));
   const lacking = (owner, name, item, fields) =>
-    fields.filter((field) => item[field] === '').map((field) => `${owner} ${name} says nothing of "${field}"`);
+    fields
+      .filter((field) => item[field] === '')
+      .map((field) => `${owner} ${name} has no ${WRITTEN_AS[field]} in its JSDoc in lib/`);
   return [
     ...['errors', 'events', 'metrics', 'attributes', 'commands', 'commandOptions', 'exitCodes']
       .filter((kind) => !kinds.has(kind))
-      .map((kind) => `no page lists the ${kind}`),
-    ...uncovered.map((option) => `no table has the option ${option}`),
+      .map((kind) => `no page of docs/reference has <!-- generated: ${kind} -->`),
+    ...uncovered.map(
+      (option) => `the option ${option} is in no table: add <!-- generated: options … --> to a page of docs/reference`,
+    ),
     ...[...options].flatMap(([query, list]) =>
       list.flatMap((option) => lacking(query, option.name, option, ['allowed', 'default', 'text'])),
     ),
@@ -207,11 +213,13 @@ function linkTo(page) {
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const { pages, gaps } = await generateReference();
-  for (const { path, text, fresh } of pages) {
-    if (text === fresh) continue;
-    writeFileSync(path, fresh);
-    console.log(`${relative(ROOT, path)} is new`);
-  }
-  for (const gap of gaps) console.error(gap);
+  const changed = pages.filter(({ text, fresh }) => text !== fresh);
+  for (const { path, fresh } of changed) writeFileSync(path, fresh);
+  console.log(
+    changed.length > 0
+      ? `Updated ${changed.map(({ path }) => relative(ROOT, path)).join(', ')}.`
+      : 'The tables of docs/reference were up to date.',
+  );
+  for (const gap of gaps) console.error(`Missing: ${gap}.`);
   process.exitCode = gaps.length > 0 ? 1 : 0;
 }

@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { LONG_WAIT_MS } from '../../kernel/acquiring/waits.js';
 import { type LockError, type LockUnavailableError, quoteResource } from '../../kernel/api/errors.js';
 import { describeLabel, nameHolders, OTHER_GROUP } from '../../kernel/api/holder.js';
 import type { LockEventOf } from '../../kernel/events/events.js';
@@ -132,7 +133,8 @@ export class LockEventLog {
       'waitingLong',
       event.resource,
       () => `${describeWait(event, countWaiting() - 1)} ${see('calls-wait-for-a-long-time')}`,
-      (lines, names) => `In the last minute, ${count(lines, 'more call')} waited for more than 5 s: ${names}.`,
+      (lines, names) =>
+        `In the last minute, ${count(lines, 'more call')} waited for more than ${formatDuration(LONG_WAIT_MS)}: ${names}.`,
     );
   }
 

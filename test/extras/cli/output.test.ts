@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { COMMANDS } from '../../../lib/extras/cli/commands.js';
-import { outcomeOf } from '../../../lib/extras/cli/commands/jobs.js';
+import { outcomeOf } from '../../../lib/extras/cli/jobs/jobs.js';
 import { changesBetween } from '../../../lib/extras/cli/commands/watch.js';
 import { type Check, exitOf } from '../../../lib/extras/cli/doctor/check.js';
 import { checksOf } from '../../../lib/extras/cli/doctor/server-checks.js';

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { COMMANDS } from '../../../../lib/extras/cli/commands.js';
 import { useAdmin, useInstances } from '../../../support/redis/lock-instances.js';
 import { documentedUser } from '../../../support/redis/lock-user.js';
 import { useRedis } from '../../../support/redis/redis-server.js';
@@ -12,6 +13,23 @@ function viewerRules(): string[] {
   if (line === undefined) throw new Error('docs/operations/acl.md has no line for people who look');
   // A rule in brackets counts as one.
   return line.match(/\([^)]*\)|\S+/g)!;
+}
+
+/** `doctor` looks at more than a user of locks may, `ui` runs until it is stopped, and `completion` sends nothing. */
+const TESTED_ELSEWHERE = ['doctor', 'ui', 'completion'];
+
+/** Each read-only command, once for each line of arguments. A command that needs arguments gets them here. */
+function readOnlyCalls(instanceId: string): string[][] {
+  const lines: Readonly<Record<string, readonly string[][]>> = {
+    ls: [[], ['--scan']],
+    why: [['order:7']],
+    who: [[instanceId]],
+    contention: [['--for', '1ms']],
+    watch: [['--for', '1ms']],
+  };
+  return COMMANDS.filter(({ name, isWriting }) => !isWriting && !TESTED_ELSEWHERE.includes(name)).flatMap(({ name }) =>
+    (lines[name] ?? [[]]).map((line) => [name, ...line]),
+  );
 }
 
 describe('the command line', () => {
@@ -36,17 +54,9 @@ describe('the command line', () => {
     const { rules } = documentedUser();
     await admin().call('ACL', 'SETUSER', 'app', 'reset', ...rules);
     const run = runAs('app', rules);
-    const { fencingToken } = await fleet();
-    for (const argv of [
-      ['status'],
-      ['ls'],
-      ['ls', '--scan'],
-      ['why', 'order:7'],
-      ['leaders'],
-      ['jobs'],
-      ['instances'],
-    ]) {
-      expect([argv, await run(...argv)]).toEqual([argv, expect.objectContaining({ code: 0, stderr: '' })]);
+    const { fencingToken, instanceId } = await fleet();
+    for (const argv of readOnlyCalls(instanceId)) {
+      expect([argv, await run(...argv)]).toEqual([argv, expect.objectContaining({ code: 0 })]);
     }
     expect((await run('release', 'order:7', '--token', `${fencingToken}`, '--yes')).code).toBe(0);
     expect(await denied()).toEqual([]);
@@ -57,17 +67,8 @@ describe('the command line', () => {
     await admin().call('ACL', 'SETUSER', 'viewer', 'reset', ...rules);
     const run = runAs('viewer', rules);
     const { fencingToken, instanceId } = await fleet();
-    for (const argv of [
-      ['ls'],
-      ['ls', '--scan'],
-      ['why', 'order:7'],
-      ['who', instanceId],
-      ['leaders'],
-      ['jobs'],
-      ['instances'],
-      ['contention', '--for', '1ms'],
-      ['watch', '--for', '1ms'],
-    ]) {
+    // `status` tries which rights it has.
+    for (const argv of readOnlyCalls(instanceId).filter(([name]) => name !== 'status')) {
       expect([argv, await run(...argv)]).toEqual([argv, expect.objectContaining({ code: 0 })]);
     }
     expect(await denied()).toEqual([]);
@@ -77,11 +78,16 @@ describe('the command line', () => {
       stdout: expect.stringMatching(/^locks +not tried: this user is read-only$/m),
     });
 
-    const released = await run('release', 'order:7', '--token', `${fencingToken}`, '--yes');
-    expect(released).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('The ACL user needs') });
-    const executed = await run('exec', 'order:8', '--prefix', 'lock', '--wait', '10ms', '--', 'true');
-    expect(executed.code).toBe(3);
-    expect((await run('job', 'nightly', '--pause', '1h')).code).not.toBe(0);
+    const refused = { code: 3, stdout: '', stderr: expect.stringContaining('The ACL user needs') };
+    const writing: Readonly<Record<string, readonly [line: readonly string[], ended: object]>> = {
+      job: [['nightly', '--pause', '1h'], { code: 1 }],
+      release: [['order:7', '--token', `${fencingToken}`, '--yes'], refused],
+      exec: [['order:8', '--prefix', 'lock', '--wait', '10ms', '--', 'true'], refused],
+    };
+    expect(Object.keys(writing)).toEqual(COMMANDS.flatMap(({ name, isWriting }) => (isWriting ? [name] : [])));
+    for (const [name, [line, ended]] of Object.entries(writing)) {
+      expect([name, await run(name, ...line)]).toEqual([name, expect.objectContaining(ended)]);
+    }
     expect(await admin().exists('lock:{order:7}', 'lock:{order:8}')).toBe(1);
   });
 

@@ -1,3 +1,4 @@
+import { LONG_WAIT_MS } from '../../../../kernel/acquiring/waits.js';
 import type { LockMode } from '../../../../kernel/api/lock-mode.js';
 import { LEADER_PREFIX } from '../../../../kernel/api/resource.js';
 import type { LockState, LockWaiter } from '../../../../kernel/store/lock-state.js';
@@ -102,9 +103,6 @@ export function silentWaiters(waiters: readonly LockWaiter[], { instanceId }: Ow
   };
 }
 
-/** A holder is slow if it has held the lock for this long, and others wait. */
-const SLOW_MS = 5_000;
-
 /** The request of a call that waits, or would be made. */
 export interface WantedAccess {
   readonly mode?: LockMode | undefined;
@@ -138,8 +136,9 @@ export function likelyCause(
   return holders.some(isSlow) ? 'holderSlow' : 'inUse';
 }
 
+/** A holder is slow if a call can have waited for it for a long time. */
 export function isSlow({ heldMs }: ExplainedHolder): boolean {
-  return heldMs >= SLOW_MS;
+  return heldMs >= LONG_WAIT_MS;
 }
 
 /**

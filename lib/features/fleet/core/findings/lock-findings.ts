@@ -1,3 +1,4 @@
+import { LONG_WAIT_MS } from '../../../../kernel/acquiring/waits.js';
 import { namedGroup } from '../../../../kernel/api/holder.js';
 import { longDuration } from '../../../../kernel/util/durations.js';
 import { count } from '../../../../kernel/util/plurals.js';
@@ -7,8 +8,7 @@ import { isWell, locksIn, type FleetHolder, type FleetLock } from '../roll/locks
 import type { Finding } from './finding.js';
 import type { DeadlockedCall } from '../../../../kernel/api/busy-errors.js';
 
-/** A call that has waited for this long is worth a look, and so are many that have waited for a second. */
-const LONG_MS = 5_000;
+/** Many calls that have waited for a second are worth a look, like one that has waited for `LONG_WAIT_MS`. */
 const MANY = 10;
 const MANY_MS = 1_000;
 /** Waits of this length, or this many calls, mean that work is blocked. */
@@ -41,7 +41,7 @@ function resourceFinding(
 ): Finding | undefined {
   const rank = ({ life }: FleetHolder): number => WORST.indexOf(life === 'notRenewed' ? 'alive' : life);
   const [holder] = [...holders].sort((a, b) => rank(a) - rank(b) || b.heldMs - a.heldMs);
-  const isLong = oldestMs >= LONG_MS || (waits.length >= MANY && oldestMs >= MANY_MS);
+  const isLong = oldestMs >= LONG_WAIT_MS || (waits.length >= MANY && oldestMs >= MANY_MS);
   const isHarmless = holder === undefined || isWell(holder);
   if (isHarmless && !isLong) return undefined;
   const waiting = waits.length === 0 ? '' : ` ${waitText(waits)}`;

@@ -36,15 +36,15 @@ export abstract class LockError extends Error {
 }
 
 /**
- * The caller's `signal` aborted the wait; `cause` is the reason of that signal. Or a newer call with `onBusy:
- * 'cancelHolder'` has cancelled this `cancellable` call. If this call already held the lock, its `lease.signal` aborts
- * with this error.
+ * The call was cancelled: the `signal` that you passed aborted during the wait (`cause` is its reason), or a newer call
+ * with `onBusy: 'cancelHolder'` replaced this `cancellable` call. If the replaced call holds the lock, its
+ * `lease.signal` aborts with this error.
  *
  * @remedy Nothing: the caller ended the wait, or the newer call does the work.
  */
 export class LockAbortedError extends LockError {
   override readonly code = 'LOCK_ABORTED';
-  /** `signal`: the caller's signal aborted. `superseded`: a newer call wants the resource. */
+  /** `signal`: the `signal` of the call aborted. `superseded`: a newer call replaced it. */
   readonly reason: 'signal' | 'superseded' = 'signal';
   /** The instance of the newer call, if known. */
   declare readonly supersededBy?: string;

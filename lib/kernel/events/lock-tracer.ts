@@ -74,8 +74,8 @@ export interface HoldTrace {
   /** Runs the work under the lease, once. */
   run<T>(work: () => T): T;
   /**
-   * Starts the trace of a renewal: by the watchdog, outside of every call's async context, or by `extend()`, in its
-   * caller's.
+   * Called before a renewal, if the tracer has `followsRenewals`. `watchdog`: the timer that renews leases, which runs
+   * in no caller's async context. `extend`: a call of `lease.extend()`, in the async context of its caller.
    *
    * @returns the trace of the renewal, or `undefined` if it is not traced
    */

@@ -120,11 +120,10 @@ const lockInMode =
   };
 
 /**
- * Runs the method at the same time as other readers of the resource, but never at the same time as a writer. The same
- * as `@DistributedLock` with `mode: 'read'`.
+ * Runs the method at the same time as other readers of the resource, but never at the same time as a writer:
+ * `@DistributedLock` with `mode: 'read'`.
  *
  * - `@ReadLock('price-list')`
- * - ``@ReadLock((orderId: string) => key`order:${orderId}`)``
  * - ``@ReadLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })``
  *
  * @throws LockReentryError if the caller already holds the resource and would wait for itself
@@ -133,14 +132,13 @@ const lockInMode =
 export const ReadLock = lockInMode('ReadLock', 'read');
 
 /**
- * Runs the method while no other caller reads or writes the resource. The same as `@DistributedLock` with `mode:
- * 'write'`. The method may call others that read or write the resource.
+ * Runs the method while no other call reads or writes the resource: `@DistributedLock` with `mode: 'write'`. Inside the
+ * method, calls to methods with `@ReadLock` or `@WriteLock` on the same resource don't wait.
  *
  * - `@WriteLock('price-list')`
- * - ``@WriteLock((orderId: string) => key`order:${orderId}`)``
  * - ``@WriteLock({ key: (orderId: string) => key`order:${orderId}`, waitMs: 2_000 })``
  *
- * @throws LockReentryError if it is called by a method that holds the resource for reading
+ * @throws LockReentryError if the caller holds the resource for reading only
  * @throws the other errors of a method with `@DistributedLock`
  */
 export const WriteLock = lockInMode('WriteLock', 'write');

@@ -51,7 +51,7 @@ export class LockLog {
   /** Call sites of leases whose event has not been logged yet. */
   readonly #from = new Map<string, string>();
 
-  /** @param now returns the milliseconds since the start of the fleet */
+  /** @internal @param now returns the milliseconds since the start of the fleet */
   constructor(private readonly now: () => number) {}
 
   /** The events since the start of the fleet, or since {@link clear}; at most the newest 10,000. */
@@ -79,11 +79,12 @@ export class LockLog {
     return this.#entries.map(lineOf).join('\n');
   }
 
-  /** Sets the call site of a lease that was granted. */
+  /** @internal Sets the call site of a lease that was granted. */
   cameFrom(instance: string, resource: string, token: number, from: string): void {
     this.#from.set(idOf(instance, resource, token), from);
   }
 
+  /** @internal */
   note(instance: string, event: LoggedEvent): void {
     const { type, service, resource, mode } = event;
     const of = { type, atMs: this.now(), instanceId: instance, service, resource, mode };

@@ -15,7 +15,7 @@ import {
 import { ManualClock } from '../../../testing/fleet/manual-clock.js';
 import { type ActorTurns, ANYTHING, currentActor, EVERYTHING, NOTHING } from '../schedule/race-context.js';
 import { RaceToolError } from '../schedule/race-errors.js';
-import type { Fault, SteppedTime } from '../schedule/schedule.js';
+import type { Fault } from '../schedule/schedule.js';
 import { ActorProcess } from './actor-process.js';
 
 /**
@@ -33,14 +33,14 @@ export interface AppWithLocks {
 }
 
 /** The clock and the locks of one schedule. The setup function gets a new kit before each schedule. */
-export class RaceKit implements SteppedTime {
+export class RaceKit {
   readonly #clock = new ManualClock();
   readonly #servers = new Map<string, MemoryServer>();
   readonly #processes: ActorProcess[] = [];
   readonly #undo: (() => void)[] = [];
   #turns: ActorTurns | undefined;
   #isTimerTurn = false;
-  /** A description of the deadlock, if time had to pass because actors wait for each other. */
+  /** @internal A description of the deadlock, if time had to pass because actors wait for each other. */
   deadlock: string | undefined;
   #names = 0;
 
@@ -127,19 +127,22 @@ export class RaceKit implements SteppedTime {
     return process;
   }
 
+  /** @internal */
   begin(turns: ActorTurns): void {
     this.#turns = turns;
   }
 
-  /** Ends the schedule, and restores the original parts of the applications. */
+  /** @internal Ends the schedule, and restores the original parts of the applications. */
   end(): void {
     for (const undo of this.#undo.splice(0)) undo();
   }
 
+  /** @internal */
   nextInMs(): number | undefined {
     return this.#clock.nextTimerMs;
   }
 
+  /** @internal */
   async step(): Promise<void> {
     this.deadlock ??= findDeadlock(this.#servers);
     this.#isTimerTurn = true;
@@ -147,12 +150,12 @@ export class RaceKit implements SteppedTime {
     this.#isTimerTurn = false;
   }
 
-  /** Resumes an actor that was stalled: timers that are due fire after its first step. */
+  /** @internal Resumes an actor that was stalled: timers that are due fire after its first step. */
   afterStep(actor: string): void {
     for (const process of this.#processes) if (process.name === actor) process.clock.resume();
   }
 
-  /** Returns the faults that are possible now for an actor at a point. */
+  /** @internal Returns the faults that are possible now for an actor at a point. */
   faults(kinds: readonly FaultKind[], actors: Iterable<string>): Fault[] {
     return [...actors].flatMap((actor) => kinds.flatMap((kind) => this.#fault(kind, actor) ?? []));
   }

@@ -2,12 +2,10 @@ import { brand } from '../../../kernel/util/objects.js';
 import { quote, quoteSome } from '../../../kernel/util/quoted.js';
 import { LockError } from '../../../kernel/api/errors.js';
 import { nearest } from '../../../kernel/api/nearest.js';
-import type { JobState, JobPause } from './job-state.js';
-
-type Run = JobState['runs'][number];
+import type { JobInstance, JobPause, RunRecord } from './job-state.js';
 
 /** One run in the history of a job, or one tick that was missed. */
-export interface JobRun extends Run {
+export interface JobRun extends RunRecord {
   /** The person or program that requested a manual run, from `runNow`. */
   readonly by?: string;
 }
@@ -52,7 +50,7 @@ export interface JobInfo {
    * The instances that have the job and were seen recently, the last seen first: at most 1,000 from `get`, at most 10
    * from `list`.
    */
-  readonly instances: JobState['instances'];
+  readonly instances: readonly JobInstance[];
   /** The number of instances that have the job and were seen recently. At most about 1,000. */
   readonly instanceCount: number;
 }

@@ -1,7 +1,7 @@
 import type { MissedSpan, ScheduleOfOther } from './job-claims.js';
 
 /** One entry in the history of a job. All times are in epoch milliseconds, by the clock of Redis. */
-interface RunRecord {
+export interface RunRecord {
   /** The tick: for a cron job, the time it was scheduled for, as an ISO string. */
   readonly tick: string;
   /** When the run was granted; for a missed tick, when it was noticed. */

@@ -43,15 +43,16 @@ export interface SingletonRunOptions {
    */
   readonly onCrash: 'skip' | 'retry';
   /**
-   * With `onCrash: 'retry'`: how often to rerun an unfinished tick before it counts as crashed.
+   * With `onCrash: 'retry'`: the maximum number of reruns of a tick. If the last one crashes too, no instance runs the
+   * tick again.
    *
    * @allowed 1 to 100
    * @default 2
    */
   readonly maxReruns?: number | undefined;
   /**
-   * How long Redis remembers who claimed the tick; with `onCrash: 'retry'`, at least two leases. If instances pass
-   * different values for a tick without `due`, the smaller value applies as soon as its instance claims.
+   * Time for which Redis remembers that the tick was claimed, so that no other instance runs it. With `onCrash:
+   * 'retry'`, at least two leases are used.
    *
    * @allowed 1 ms or more
    */
@@ -68,7 +69,9 @@ export interface SingletonRunOptions {
          */
         readonly at: number;
         /**
-         * The largest allowed difference between an instance's clock and Redis's, as for `@SingletonCron`.
+         * The largest allowed difference between an instance's clock and Redis's. By Redis's clock, the tick is skipped
+         * if its due time is further in the future than this, or further in the past than this plus `jitterMs` and
+         * `waitMs`. At most an hour of `waitMs` counts.
          *
          * @allowed 1 s to 24 h
          */

@@ -107,7 +107,8 @@ export interface SingletonTickOptions extends SingletonJobOptions {
    */
   onCrash?: 'skip' | 'retry';
   /**
-   * With `onCrash: 'retry'`: how often to rerun an unfinished tick before it counts as crashed.
+   * With `onCrash: 'retry'`: the maximum number of reruns of a tick. If the last one crashes too, no instance runs the
+   * tick again.
    *
    * @allowed 1 to 100
    * @default 2

@@ -14,8 +14,9 @@ export interface TransactionalAdapterLike {
 }
 
 /**
- * A value for the module option `transactions`, for every library that runs a transaction in a function and resolves
- * after the commit. A lock that is acquired inside such a transaction is released after the commit or the rollback.
+ * Releases a lock that is acquired inside a database transaction only after its commit or rollback. Pass a scope as the
+ * module option `transactions`, and open each transaction through `run` or `follow`. Works with every library that runs
+ * a transaction in a callback, such as Prisma.
  *
  * ```ts
  * export const transactions = new TransactionScope();

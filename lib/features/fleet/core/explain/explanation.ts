@@ -43,6 +43,7 @@ export class LockExplanation {
   /** All sentences as one text. */
   readonly text: string;
 
+  /** @internal */
   constructor(
     readonly resource: string,
     /** The likely cause. */

@@ -67,7 +67,7 @@ function fleetStores({ fleet: name, clock, startsAt, throwOnLockOrder = false }:
   };
 }
 
-/** The part of the `TestingModuleBuilder` of `@nestjs/testing` that is used here. */
+// The part of the `TestingModuleBuilder` of `@nestjs/testing` that is used here.
 export interface TestingBuilder<B> {
   overrideProvider(token: symbol): { useValue(value: unknown): B };
 }
@@ -94,7 +94,7 @@ export function withTestLocks<B extends TestingBuilder<B>>(builder: B, options: 
   return builder.overrideProvider(TEST_STORES).useValue(fleetStores(options));
 }
 
-/** The options of the lock module that only apply to Redis. */
+// The options of the lock module that only apply to Redis.
 const OF_REDIS = ['connection', 'quorum', 'durability', 'restartQuarantineMs', 'persistence'] as const;
 type OfRedis = (typeof OF_REDIS)[number];
 

@@ -1,4 +1,4 @@
-/** The JSON bodies of the console, for the page and for your scripts. */
+// The JSON bodies of the console, for the page and for your scripts.
 import type { LockMode } from '../../kernel/api/lock-mode.js';
 import type { Holder } from '../../kernel/api/holder.js';
 import type { FleetInstance, FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';

@@ -35,7 +35,7 @@ import type { RedisLockService } from '../redis-lock.service.js';
 import type { LockAccess } from './intercepted-call.js';
 import type { AnyOnBusy, KeyMistake, Mistake, OnBusy } from './method-types.js';
 
-/** Any `onBusy` of a lock with one holder: only a single holder can be asked to stop. */
+// Any `onBusy` of a lock with one holder: only a single holder can be asked to stop.
 export type LockOnBusy = AnyOnBusy | 'cancelHolder';
 
 /** The options of every decorator that runs a method under a lock or a semaphore. */

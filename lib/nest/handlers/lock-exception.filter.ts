@@ -52,37 +52,24 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
 } satisfies OptionsOf<LockExceptionFilterOptions>);
 
 /**
- * Turns lock errors into responses. It also recognizes a lock error that is the `cause` of an `AbortError`, which
- * Node's own functions throw when a lease's signal aborts.
+ * Turns lock errors into responses, even a lock error that is the `cause` of an `AbortError`, which Node's own
+ * functions throw when a lease's signal aborts.
  *
  * - 423 Locked, with Retry-After, if the resource is not free
  * - 503 Service Unavailable, with Retry-After, if no lock can be acquired safely, for example because Redis is down
  * - 409 Conflict if a newer call with `onBusy: 'cancelHolder'` replaces this one
  * - 400 Bad Request if a value in the request gives an invalid resource name
  * - 404 Not Found, with the text of the error, if an operator names a job that does not exist
- * - 500 Internal Server Error for bugs and deployment mistakes, which are logged. One of them is
- *   `LockModeMismatchError`: a retry does not help while two versions of the application disagree.
+ * - 500 Internal Server Error for bugs and deployment mistakes, which are logged
  *
- * Clients of microservices and WebSockets receive the same message and code, and `retryAfterMs`, in Nest's own format.
- * A WebSocket client receives an `exception` event, in which Nest's field `cause` contains the message that failed. A
- * Socket.IO message that asks for an acknowledgement is acknowledged as well. Nest runs no global filters for gateways,
- * so name this filter in `@UseFilters`. In a microservice, every error is logged, because the sender of an event gets
- * no answer.
- *
- * A gRPC client receives the message as `details`, the code as `lock-error-code` in the metadata, and one of these
- * statuses: ABORTED instead of 423, UNAVAILABLE instead of 503, INVALID_ARGUMENT instead of 400, NOT_FOUND instead of
- * 404, or INTERNAL instead of 500. If work has begun and cannot be finished safely, the status is also ABORTED.
- * `grpc-retry-pushback-ms` replaces Retry-After.
- *
- * In GraphQL, the error of a field has the same message, and `extensions` with `code`, `status` and `retryAfterMs`. The
- * HTTP status is the one that the server sets, because one response answers several fields. Nest runs filters for field
- * resolvers only with `fieldResolverEnhancers: ['filters']`.
- *
- * In other contexts, the error is rethrown.
+ * Clients of microservices, gRPC, WebSockets and GraphQL receive the same message, code and `retryAfterMs`. Nest runs
+ * no global filters for gateways, so put this filter in `@UseFilters` there. In other contexts, the error is rethrown.
  *
  * ```ts
  * app.useGlobalFilters(new LockExceptionFilter({ maxRetryAfterMs: 30_000 }));
  * ```
+ *
+ * @see docs/guide/request-handlers.md#the-response-when-a-resource-is-busy
  */
 @Catch(LockErrorOrAbort)
 export class LockExceptionFilter implements ExceptionFilter<Error> {
@@ -91,11 +78,7 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
   readonly #unavailable = new RepeatedLines(SYSTEM_CLOCK, (line) => this.#logger.warn(line));
   readonly #maxRetryAfterMs: number;
 
-  /**
-   * @param options undefined if Nest creates the filter: `useClass` and `@UseFilters(LockExceptionFilter)` use the
-   *   defaults
-   * @throws InvalidLockOptionsError if an option is invalid
-   */
+  /** @throws InvalidLockOptionsError if an option is invalid */
   constructor(@Optional() options: LockExceptionFilterOptions = {}) {
     LOCK_EXCEPTION_FILTER_OPTIONS.check('LockExceptionFilter', options);
     this.#maxRetryAfterMs = options.maxRetryAfterMs ?? MAX_RETRY_AFTER_MS;

@@ -16,10 +16,7 @@ import { checkIsOnlyArgument, declareLockService, describeMethod, wrapMethod } f
 /** Options for a semaphore: several requests may run at once. */
 type SemaphoreHandlerOptions = SemaphoreDecoratorOptions<[context: ExecutionContext]> & { mode?: undefined };
 
-/**
- * Lock options, or semaphore options if `permits` is set. Each type requires a property that the other forbids, so the
- * compiler can tell which one you mean.
- */
+/** Lock options, or semaphore options if `permits` is set. */
 export type LockHandlerOptions =
   | (LockDecoratorOptions<[context: ExecutionContext]> & { permits?: undefined })
   | SemaphoreHandlerOptions;
@@ -32,22 +29,14 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  *
  * - A promise has ended when it settles, even if a timeout interceptor has stopped waiting for it.
  * - A file or a stream has ended when it is sent.
- * - An Observable has ended when it completes, fails or is unsubscribed.
- * - A GraphQL subscription has ended when it has no more events, or when its client unsubscribes or leaves.
+ * - An Observable or a GraphQL subscription has ended when it completes, fails or is unsubscribed.
  *
  * If the client disconnects while its request is waiting for the lock, the wait ends.
  *
- * If the method also has a `@DistributedLock` on the same resource, a request locks the resource only once. Calling the
- * method from inside the handler throws a `LockReentryError`, or re-enters with `mode: 'reentrant'`.
+ * The result of a function `onBusy` is the response to the request.
  *
- * A method with two `@LockHandler` decorators holds both locks. The upper one is acquired first.
- *
- * The compiler does not check `onBusy` against the method: the result of `onBusy` is the response to the request, and a
- * call of the method itself never returns it.
- *
- * The key function runs before the pipes and sees the raw request: `/orders/7` and `/orders/07` are two keys, even with
- * ParseIntPipe. The key function of `@DistributedLock` gets the values that the pipes returned. The `key` tag rejects a
- * missing parameter.
+ * The key function sees the raw request: `/orders/7` and `/orders/07` are two keys, even with ParseIntPipe. The `key`
+ * tag rejects a missing parameter.
  *
  * - ``@LockHandler({ key: (context) => key`order:${context.switchToHttp().getRequest().params.id}` })``
  * - `@LockHandler({ key: 'exports', permits: 3 })` is a semaphore: at most three requests at once
@@ -55,11 +44,12 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * If the lease is lost, the request is answered at once with a `LeaseLostError` (503), and a stream is ended. The
  * handler may keep running; see `onLost`.
  *
+ * @see docs/guide/request-handlers.md
+ *
  * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or
  *   options that include `key`
- * @throws InvalidLockOptionsError when the class is defined, if an option is invalid or the decorator is not on a
- *   method; when the application starts, if Nest would run no interceptors for the method: it is not a handler, its
- *   class is not a controller, it is a field resolver of GraphQL, or a decorator above has dropped its metadata
+ * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if
+ *   Nest runs no interceptors for the method, because it is no handler, for example
  */
 export function LockHandler(keyOrOptions: Given): MethodDecorator;
 export function LockHandler(...all: [Given]): MethodDecorator {

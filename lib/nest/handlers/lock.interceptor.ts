@@ -20,7 +20,7 @@ import type { RedisLockService } from '../redis-lock.service.js';
 import { resultWithoutWork, sendingOf } from './streamed-result.js';
 import { DEFAULT_NAME, getRedisLockToken } from '../service-parts.js';
 
-/** Holds the lock of a `@LockHandler` until the handler has ended. `@LockHandler` binds it to its method. */
+/** The interceptor behind `@LockHandler`. */
 @Injectable()
 export class LockInterceptor implements NestInterceptor {
   readonly #service: RedisLockService;

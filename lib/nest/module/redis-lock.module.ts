@@ -102,10 +102,7 @@ function registerGroups(scan: Scan, groups: Groups): void {
   }
 }
 
-/**
- * The options of `forRoot`. The compiler shows this name if both of `connection` and `quorum` are missing, or both are
- * set.
- */
+/** The options of `forRoot`: with either `connection` or `quorum`. */
 type WithConnectionOrQuorum = RedisLockModuleOptions & RedisLockModuleExtras;
 
 const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useExisting'];
@@ -117,7 +114,7 @@ const ASYNC_OPTION_NAMES = ['imports', 'inject', 'useFactory', 'useClass', 'useE
 @Module({})
 export class RedisLockModule {
   /**
-   * Registers a lock service. Import it once, in the root module.
+   * Registers a lock service.
    *
    * ```ts
    * RedisLockModule.forRoot({

@@ -8,9 +8,8 @@ import { quote } from '../../kernel/util/quoted.js';
 import type { IsAny, Mistake } from '../decorators/method-types.js';
 import type { RedisLockModuleExtras, RedisLockModuleOptions, RedisLockModuleSettings } from './module-options.js';
 
-/** Implemented by the classes for `useClass` and `useExisting`. */
+/** The interface of the classes for `useClass` and `useExisting`. */
 export interface RedisLockOptionsFactory<O extends RedisLockModuleOptions = RedisLockModuleOptions> {
-  /** Returns the options of the module, or a promise of them. */
   createRedisLockOptions(): O | Promise<O>;
 }
 
@@ -47,10 +46,8 @@ export interface RedisLockModuleAsyncOptions<O extends RedisLockModuleOptions = 
   useExisting?: Type<RedisLockOptionsFactory<O>>;
 }
 
-/**
- * The options of `forRootAsync`, if `O` has only options that the module knows. TypeScript looks for unknown properties
- * in an object literal, but not in the result of a function.
- */
+// The options of `forRootAsync`, if `O` has only options that the module knows. TypeScript looks for unknown properties
+// in an object literal, but not in the result of a function.
 export type OptionsOfFactory<O extends RedisLockModuleOptions> = [UnknownOption<O>] extends [never]
   ? RedisLockModuleAsyncOptions<O>
   : Omit<RedisLockModuleAsyncOptions<O>, FactoryKind> & {
@@ -59,17 +56,17 @@ export type OptionsOfFactory<O extends RedisLockModuleOptions> = [UnknownOption<
 
 type FactoryKind = 'useFactory' | 'useClass' | 'useExisting';
 
-/** The names of the unknown options, nested ones included. */
+// The names of the unknown options, nested ones included.
 type UnknownOption<O> = UnknownKey<O, RedisLockModuleSettings> | (O extends unknown ? InGroup<O, OptionGroup> : never);
 
-/** The options with nested options. */
+// The options with nested options.
 type OptionGroup = 'shutdown' | 'durability' | 'quorum';
 
 type InGroup<O, K extends OptionGroup> = K extends keyof O
   ? `${K}.${UnknownKey<NonNullable<O[K]>, NonNullable<RedisLockModuleSettings[K]>>}`
   : never;
 
-/** The keys of any member of a union that `Known` lacks. */
+// The keys of any member of a union that `Known` lacks.
 type UnknownKey<O, Known> = O extends unknown
   ? IsAny<O> extends true
     ? never

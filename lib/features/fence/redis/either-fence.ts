@@ -7,8 +7,8 @@ import type { FenceDialect } from '../sql/dialects.js';
 import { type FencedHolder, fenceSchema, guardTransaction } from '../sql/guard.js';
 
 /**
- * Lets the open transaction of a SQL database commit only if no later holder of the resource has used the guard. Make
- * it the first statement of each transaction under the lock:
+ * Lets a transaction of a SQL database commit only if no later holder of the resource has used the guard. Call it first
+ * in each transaction under the lock:
  *
  * ```ts
  * await db.transaction(async (tx) => {
@@ -17,15 +17,12 @@ import { type FencedHolder, fenceSchema, guardTransaction } from '../sql/guard.j
  * });
  * ```
  *
- * It stores the fencing token in the row of the resource, in the table of `fence.schema()`. The row stays locked until
- * the transaction ends: a later holder waits there, and then reads the data that this one has committed. If a later
- * holder was there first, the call throws, and the transaction has to be rolled back. All supported libraries roll back
- * when their callback throws. Do not swallow the error: PostgreSQL would refuse to commit, but MySQL, MariaDB and
- * SQLite would commit anyway. Do not call the guard inside a savepoint that may be rolled back while the transaction
- * continues.
+ * The guard stores the fencing token in the row of the resource, in the table of `fence.schema()`, and the row stays
+ * locked until the transaction ends. If a later holder was there first, the guard throws. Let the error roll the
+ * transaction back: if you swallow it, MySQL, MariaDB and SQLite commit anyway. Do not call the guard inside a
+ * savepoint that may be rolled back while the transaction continues.
  *
- * The guard is one statement, on the connection of the transaction. Guard every transaction that writes the same data,
- * under the lock of the same resource. One lease may guard many transactions.
+ * Guard every transaction that writes the same data, under the lock of the same resource.
  *
  * @param tx an open transaction of pg, postgres.js, TypeORM, `@nestjs-cls/transactional`, Prisma, MikroORM, Drizzle,
  *   Knex, Sequelize or mysql2, on PostgreSQL, MySQL, MariaDB or SQLite
@@ -50,20 +47,16 @@ async function guard(tx: FenceTransaction, holder: Lease | FencedHolder): Promis
  * ]);
  * ```
  *
- * Without commands, it only stores the token. Do that before you read the data that you are going to change, or read it
- * under the guard: from then on, no earlier holder can change it.
+ * Before you read data that you are going to change, call the guard with `[]`, which only stores the token, or read
+ * under the guard: from then on, no earlier holder can change the data.
  *
- * The client's `keyPrefix` is prepended to the key of the guard and to the keys of the commands, as in the client's own
- * commands: `['SET', 'a', 1]` writes what `redis.get('a')` reads. A command that ioredis does not know, such as a
- * command of a Redis module, is sent unchanged, like by `redis.call()`.
- *
- * Before the first use of a command, COMMAND INFO asks Redis whether the command may run in a script. If the client is
- * not allowed to use COMMAND INFO, the process emits a warning.
+ * The client's `keyPrefix` is prepended to the key of the guard and to the keys of the commands, except for commands
+ * that ioredis doesn't know, such as those of a Redis module.
  *
  * Redis does not roll back: if a command fails, the commands before it have run. If the reply is lost, all of them may
  * have run. The same token may write again, so use commands that can safely run twice (`SET`, not `INCR`).
  *
- * @param client your own ioredis client. It is not changed: the script is called by its hash
+ * @param client your own ioredis client; it is not changed
  * @param commands 0 or more commands as `redis.call()` takes them, of at most 5,000 parts each
  * @returns the reply of each command, as a script sees it: `HGETALL` is a flat array, and integers are exact up to 2^53
  * @throws StaleFencingTokenError if the guard has seen a larger token; no command has run

@@ -39,7 +39,7 @@ export interface JobMethodDecorator {
       : Mistake<'A job is called with no parameter other than its SingletonRun'>;
 }
 
-/** The mistake of a job with the name `K`, or whose result type `R` hides what a call returns; otherwise `void`. */
+// The mistake of a job with the name `K`, or whose result type `R` hides what a call returns; otherwise `void`.
 type JobMistake<R, K> =
   IsSymbol<K> extends true
     ? Mistake<'@nestjs/schedule does not find methods whose name is a symbol'>

@@ -148,15 +148,15 @@ export class RedisLockService {
    *
    * Runs the work once across all instances, and returns its result to every call with this key until `resultTtlMs` has
    * passed. Calls that arrive while it runs wait for it. A later call costs one `GET`. If the work throws, nothing is
-   * stored: the calls that wait in this process get the same error, and another process runs the work again. If its
-   * process dies, a waiting process runs it once the lease has expired.
+   * stored: the calls that wait in this process get the same error, and another process runs the work again. If the
+   * process that runs it dies, a waiting process runs it once the lease has expired.
    *
    * ```ts
    * const report = await locks.once('report:7', { resultTtlMs: 60_000 }, () => build(7));
    * ```
    *
    * The result is stored as JSON, and every call gets the parsed JSON, even the one that did the work: a `Date` is a
-   * string for all of them. Its lock is `once:<key>`.
+   * string for all of them. The lock of the work is `once:<key>`.
    *
    * @param key one name. It must contain everything that the result depends on, such as the tenant
    * @throws the error of the work, if this call ran it, or waited for another call in this process
@@ -188,9 +188,9 @@ export class RedisLockService {
   }
 
   /**
-   * Returns the lease that this async context holds through {@link using}, a decorator or the interceptor: the
-   * innermost one, or the one for a resource. `leader:<name>` is the term of a leadership, and `cron:<job>` the run of
-   * a job. A lost lease is still returned: its `signal` has aborted, and `assertHeld()` throws.
+   * Returns the lease that this async context holds through {@link using} or a decorator: the innermost one, or the one
+   * for a resource. `leader:<name>` is the term of a leadership, and `cron:<job>` the run of a job. A lost lease is
+   * still returned: its `signal` has aborted, and `assertHeld()` throws.
    */
   current(resource?: string): Lease | undefined {
     return this.#parts.client.current(resource);
@@ -211,9 +211,8 @@ export class RedisLockService {
   }
 
   /**
-   * Checks that this async context holds the resource, or all of several, by {@link using}, a decorator or the
-   * interceptor. A lease of any mode counts, even a reader's or a permit; `currentOrThrow(resource).mode` is its mode.
-   * Sends nothing to Redis.
+   * Checks that this async context holds the resource, or all of several, by {@link using} or a decorator. A lease of
+   * any mode counts, even a reader's or a permit; `currentOrThrow(resource).mode` is its mode. Sends nothing to Redis.
    *
    * @throws LockNotHeldError if this async context does not hold it
    * @throws LeaseLostError if the lease was lost
@@ -245,11 +244,11 @@ export class RedisLockService {
 
   /**
    * Asks all instances in one message for their leases, waiting calls, leaderships, jobs and health, and returns the
-   * answers. `findings` lists problems, the worst first, each with what to do. The roll call scans no keys and leaves
-   * nothing behind. Callers within a second share one roll call, even across processes.
+   * answers. `findings` lists problems, the worst first, each with what to do. Scans no keys, and leaves nothing
+   * behind. Calls within a second share their answers, even across processes.
    *
    * @throws LockUnavailableError if Redis is unreachable or rejects the command
-   * @throws InvalidLockOptionsError if an option is invalid, or the store has no roll calls, like a quorum
+   * @throws InvalidLockOptionsError if an option is invalid, and on a quorum
    */
   fleet(options?: FleetOptions): Promise<LockFleet> {
     return this.#parts.client.fleet(options);

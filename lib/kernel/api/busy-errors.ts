@@ -143,17 +143,14 @@ export class LockTimeoutError extends LockBusyError {
    */
   declare place?: number;
   /**
-   * The locks that the call itself held while it waited. Only set if the call was made by work under a lease: inside
-   * `using` or a decorated method. After a deadlock, `deadlock` has the calls that waited for each other, and `cause`
-   * names them.
+   * The locks that the call itself held while it waited, because it was made inside `using` or a decorated method.
+   * After a deadlock, `cause` names the calls that waited for each other.
    */
   declare heldByCaller?: {
     /** The resources, the innermost lock first. */
     readonly resources: readonly string[];
     /**
-     * The calls that waited for each other: first this call, then the one it waited for, and so on. Only set if the
-     * holder is known to wait for one of these resources, directly or behind others, so that none of the calls could
-     * ever continue.
+     * After a deadlock: the calls that waited for each other, first this call, then the one it waited for, and so on.
      */
     readonly deadlock?: readonly DeadlockedCall[];
   };

@@ -3,8 +3,8 @@ import { formatDuration } from '../util/durations.js';
 import { describeThrown, quote } from '../util/quoted.js';
 
 /**
- * The outcome of an attempt to acquire: another holder has the lock, no answer came in time, or Redis could not be
- * asked.
+ * `busy`: another holder has the lock. `timeout`: Redis didn't answer in time. `failed`: Redis was unreachable, or
+ * rejected the command.
  */
 export type AttemptOutcome = 'busy' | 'timeout' | 'failed';
 
@@ -14,9 +14,7 @@ export function quoteResource(resource: string | readonly string[]): string {
   return quote(resource);
 }
 
-/**
- * The base class of all errors of this library. Never contains a secret: no owner id, no password, no script arguments.
- */
+/** The base class of all errors of this library. Contains no secrets. */
 export abstract class LockError extends Error {
   /** A stable identifier, such as `LOCK_BUSY`. */
   abstract readonly code: string;
@@ -107,7 +105,6 @@ export class LockUnavailableError extends LockError {
     resource: string,
     /** The operation that failed, such as `acquire`. */
     readonly operation: string,
-    /** The outcome of the last attempt. */
     readonly lastAttempt: AttemptOutcome,
     cause: unknown,
     unavailableMs?: number,

@@ -10,15 +10,13 @@ export interface Holder {
   readonly isThisProcess: boolean;
   readonly mode: LockMode;
   /**
-   * The fencing token of its lease. If leases are passed on in memory, the current token may be larger, by up to 63.
+   * The fencing token of its lease. If its process has passed the lock on among its own calls, the current token may be
+   * larger, by up to 63.
    */
   readonly fencingToken: number;
   /** Milliseconds until its lease ends unless it is renewed, by Redis's clock. */
   readonly ttlMs: number;
-  /**
-   * The length of its lease in milliseconds, so the lease was last renewed `leaseMs - ttlMs` ago. The first lease after
-   * a wait counts from when the waiter last extended its place in the queue. 0 if `isKept` is set.
-   */
+  /** The length of its lease in milliseconds: it was last renewed `leaseMs - ttlMs` ago. 0 if `isKept` is set. */
   readonly leaseMs: number;
   /** Milliseconds since Redis granted it to that process. */
   readonly heldMs: number;
@@ -120,7 +118,7 @@ export interface LockLabel {
   readonly group?: string;
   /** The call site that acquired the lock. */
   readonly site?: string;
-  /** The trace context of the call, as in the HTTP header of this name. Set by a telemetry that records traces. */
+  /** The W3C trace context of the call, if a telemetry records traces. */
   readonly traceparent?: string;
   /** Any other field that helps you, such as a request id. */
   readonly [name: string]: LabelValue | undefined;

@@ -51,8 +51,8 @@ export interface Lease extends AsyncDisposable {
    */
   verify(): Promise<boolean>;
   /**
-   * Renews the lease, counted from now. The watchdog keeps using this length. If other readers of this process share
-   * the lease in Redis, it does not get shorter.
+   * Renews the lease, counted from now. Later renewals use the same length. If other readers of this process share the
+   * lease in Redis, the lease doesn't get shorter.
    *
    * @param leaseMs the new length, 50 ms to 24 h; by default, the length it has
    * @throws LeaseLostError if the lease is no longer held

@@ -26,7 +26,7 @@ export interface PlaceInLine {
   readonly holder: Holder | undefined;
 }
 
-/** The consequence if a lease is lost while work runs under it. */
+/** What a call does if its lease is lost while its work runs: see the option `onLost`. */
 export type OnLost = 'throw' | 'ignore';
 
 /** The options of one call to acquire. An omitted option takes the module's default. */
@@ -253,7 +253,7 @@ export interface LockDefaults extends Required<
     | 'warnAfterMs'
   >
 > {
-  /** A store that may have lost its locks grants none for this long, so no lease may be longer. @default no limit */
+  /** See the module option `restartQuarantineMs`. No lease may be longer. @default no limit */
   readonly restartQuarantineMs?: number | undefined;
 }
 

@@ -7,7 +7,6 @@ export interface RetryState {
   readonly attempt: number;
   /** Milliseconds since the call began. */
   readonly elapsedMs: number;
-  /** The outcome of the last attempt. */
   readonly lastAttempt: AttemptOutcome;
   /** Milliseconds until the holder's lease ends unless it is renewed; 0 if Redis did not report it. */
   readonly holderTtlMs: number;

@@ -3,13 +3,13 @@ import type { LeaseLossReason, LeaseLostError, NotLeaderReason } from '../api/le
 import type { Holders, LockLabel } from '../api/holder.js';
 import type { LockMode } from '../api/lock-options.js';
 
-/** Fields of every event. */
+// Fields of every event.
 interface OfService {
   /** The name of the lock service; `default` if it has none. */
   service: string;
 }
 
-/** Fields of every event of a lock. */
+// Fields of every event of a lock.
 interface OfLock extends OfService {
   resource: string;
   /** The mode that the call requested. It stays the same when the lease is downgraded. */
@@ -21,38 +21,38 @@ interface OfLock extends OfService {
   group: string;
 }
 
-/** Fields of every event of a lease. */
+// Fields of every event of a lease.
 interface OfLease extends OfLock {
   fencingToken: number;
 }
 
-/** Fields of every event of a singleton job. */
+// Fields of every event of a singleton job.
 interface OfTick extends OfService {
   group: string;
   job: string;
   tick: string;
 }
 
-/** Why a job runs. Neither: a tick is due. */
+// Why a job runs. Neither: a tick is due.
 interface OfTrigger {
   manual?: true;
   catchUp?: true;
 }
 
-/** Which run of a tick it is. */
+// Which run of a tick it is.
 interface OfRun extends OfTrigger {
   rerun: boolean;
   attempt: number;
 }
 
-/** Fields of every event of a leadership. */
+// Fields of every event of a leadership.
 interface OfLeadership extends OfService {
   group: string;
   leadership: string;
   resource: string;
 }
 
-/** Fields of every event of a result of `once`. */
+// Fields of every event of a result of `once`.
 interface OfResult extends OfService {
   group: string;
   resource: string;

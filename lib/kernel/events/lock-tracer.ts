@@ -12,17 +12,18 @@ export interface TracedLock {
 }
 
 /**
- * Traces a call and the work under its lock, with spans for example. It is separate from the observers of a telemetry,
- * because a span has to start in the async context of the caller and be the parent of the work.
- *
- * Its errors never reach a caller.
+ * Traces calls and the work under their locks, for example with spans. Unlike an observer, a tracer is called in the
+ * async context of the caller. Errors that it throws never reach a caller.
  */
 export interface LockTracer {
-  /** `true` if it traces the renewals of leases. Set it once, and implement `renews` in your {@link HoldTrace}. */
+  /**
+   * `true` traces the renewals of leases too: implement `renews` in your {@link HoldTrace}. Read when the tracer is
+   * added.
+   */
   readonly followsRenewals?: boolean;
   /**
-   * Returns true while it cannot record anything yet. Called before each call, until it returns `false` for the first
-   * time.
+   * Returns true while the tracer can't record anything yet. Called before each traced call, until it first returns
+   * `false`.
    */
   isOff?(): boolean;
   /**
@@ -47,7 +48,7 @@ export interface TracedRun {
 export interface CallTrace {
   /** The W3C trace context for the label of the lease; `undefined` if the trace is not recorded. */
   readonly traceparent: string | undefined;
-  /** Runs the code that sends commands to the store, for example in the context of a span. */
+  /** Calls `ask`, which sends commands to Redis, and returns its result: for example in the context of a span. */
   run<T>(ask: () => T): T;
   /**
    * Called when the call waits for `holders`, as far as this process knows. May be called repeatedly.
@@ -65,13 +66,13 @@ export interface CallTrace {
 export interface TracedGrant {
   readonly fencingToken: number;
   readonly waitedMs: number;
-  /** The number of commands that were sent to the store for this call. */
+  /** The number of commands that this call sent to Redis. */
   readonly attempts: number;
 }
 
 /** Follows one lease, from its grant to its release or loss. */
 export interface HoldTrace {
-  /** Runs the work under the lease, once. */
+  /** Calls the work under the lease, once, and returns its result. */
   run<T>(work: () => T): T;
   /**
    * Called before a renewal, if the tracer has `followsRenewals`. `watchdog`: the timer that renews leases, which runs
@@ -86,7 +87,7 @@ export interface HoldTrace {
 
 /** Follows one renewal of a lease. */
 export interface RenewalTrace {
-  /** Runs the code that sends the command to the store, once. */
+  /** Calls `ask`, which sends the command to Redis, once, and returns its result. */
   run<T>(ask: () => T): T;
   /** Called when the renewal has ended. @param error the reason why it failed */
   ended(outcome: 'renewed' | 'lost' | 'failed', error: unknown): void;
@@ -102,7 +103,7 @@ export interface TracedEnd {
 
 /** Follows one run of a job. */
 export interface RunTrace {
-  /** Runs the job, including its lease, once. */
+  /** Calls `work`, which runs the job under its lease, once, and returns its result. */
   run<T>(work: () => T): T;
   /** Called when the lock of the job is held, in the async context of `run`. */
   held(grant: TracedGrant): HoldTrace | undefined;

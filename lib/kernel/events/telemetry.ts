@@ -4,7 +4,7 @@ import type { LockEventOf, LockEventType } from './events.js';
 import type { LockTracer } from './lock-tracer.js';
 import type { LockObservers, RegisteredGroup } from './observers.js';
 
-/** Counts of what a lock service holds, waits for and still has to release now. */
+/** Counts of one lock service at this moment. */
 export interface LockStats {
   /** Resources that this process holds or waits for. Resources that it only polls are not counted. */
   readonly resources: number;
@@ -14,7 +14,7 @@ export interface LockStats {
   readonly orphanReleases: number;
   /** Resources that the store may still grant to a call that has given up. */
   readonly lateGrants: number;
-  /** Pending time limits of commands and waits. */
+  /** Timers that limit commands and waits. */
   readonly alarms: number;
 }
 

@@ -6,7 +6,7 @@ import type { Hold } from '../holding/hold.js';
 import type { Observation } from '../tracing/observation.js';
 import type { Watchdog } from '../holding/watchdog.js';
 
-/** Handling of a leaked lease: it is renewed until the process ends, or no longer. */
+/** What to do about a leaked lease: see the module option `onLeak`. */
 export const ON_LEAK = ['warn', 'expire'] as const;
 export type OnLeak = (typeof ON_LEAK)[number];
 

@@ -15,9 +15,8 @@ export interface LockWaiter {
    */
   readonly placeMs?: number;
   /**
-   * The length of the lease that it requests, in milliseconds. Its place lasts as long as that lease, so it was last
-   * extended `leaseMs - placeMs` ago. A live waiter extends it every third of that time, or more often. Set if
-   * `placeMs` is set.
+   * The length of the lease that it requests, in milliseconds. A live waiter extends its place in the queue at least
+   * every third of this time; it last did so `leaseMs - placeMs` ago. Set if `placeMs` is set.
    */
   readonly leaseMs?: number;
 }

@@ -45,8 +45,7 @@ export function lastingController(): AbortController {
 /**
  * Returns a signal that aborts as soon as one of two signals aborts, with the same reason. Use it to combine
  * `lease.signal` and the signal of a job, for example. `dispose` removes its listeners from both signals: call it when
- * the work is done. Before Node 26, `AbortSignal.any` would keep a signal that has a listener in memory for as long as
- * the process lives.
+ * the work is done. Before Node 26, `AbortSignal.any` would keep signals with listeners in memory forever.
  */
 export function mergeSignals(
   lasting: AbortSignal,

@@ -62,8 +62,9 @@ export const LOCK_EXCEPTION_FILTER_OPTIONS = new OptionTable({
  * - 404 Not Found, with the text of the error, if an operator names a job that does not exist
  * - 500 Internal Server Error for bugs and deployment mistakes, which are logged
  *
- * Clients of microservices, gRPC, WebSockets and GraphQL receive the same message, code and `retryAfterMs`. Nest runs
- * no global filters for gateways, so put this filter in `@UseFilters` there. In other contexts, the error is rethrown.
+ * Clients of microservices, gRPC, WebSockets and GraphQL receive the message, the code and the retry time in their own
+ * format. Nest runs no global filters for gateways, so put this filter in `@UseFilters` there. In other contexts, the
+ * error is rethrown.
  *
  * ```ts
  * app.useGlobalFilters(new LockExceptionFilter({ maxRetryAfterMs: 30_000 }));

@@ -45,7 +45,6 @@ type Given = KeyAlone<[context: ExecutionContext]> | LockHandlerOptions;
  * handler may keep running; see `onLost`.
  *
  * @see docs/guide/request-handlers.md
- *
  * @param keyOrOptions the name of the resource, several names, or a function of the context that returns them; or
  *   options that include `key`
  * @throws InvalidLockOptionsError when the class is defined, if an option is invalid; when the application starts, if

@@ -10,9 +10,8 @@ import type { Fate, TestCommand, Verb } from './commands.js';
 export type FailingVerb = 'acquire' | 'renew' | 'release' | 'claim';
 
 /**
- * The failure of a command: an error with which the store rejects it, or how far the command gets. `notExecuted`: it
- * has no effect, and is sent again. `unknown`: it is executed, and its reply is lost. `refused`: the store will never
- * execute it.
+ * The failure of a command: an error with which Redis rejects it, or how far the command gets. `notExecuted`: it has no
+ * effect, and is sent again. `unknown`: it is executed, and its reply is lost. `refused`: Redis will never execute it.
  */
 export type TestFailure = Error | StoreFailure;
 

@@ -17,10 +17,10 @@ const VERBS = {
 const LOGGED = Object.keys(VERBS) as (keyof typeof VERBS)[];
 type LoggedEvent = LockEventOf<keyof typeof VERBS>;
 
-/** One event of a lock of a fleet. */
+/** One event of a lock in a test. */
 export interface LockLogEntry {
   readonly type: LoggedEvent['type'];
-  /** Milliseconds since the start of the fleet. */
+  /** Milliseconds since the test's applications started. */
   readonly atMs: number;
   /** The `instanceId` of the application. */
   readonly instanceId: string;
@@ -36,14 +36,14 @@ export interface LockLogEntry {
   readonly heldMs?: number;
   /** The time that the call waited. */
   readonly waitedMs?: number;
-  /** The reason why it was lost, or not acquired. */
+  /** The reason why the lease was lost, or the lock not acquired. */
   readonly reason?: string;
 }
 
 /** More entries than this are dropped, the oldest first. */
 const MAX_ENTRIES = 10_000;
 
-/** The events of the locks of a fleet, in order. */
+/** The events of the locks of all applications of a test, in order. */
 export class LockLog {
   readonly #entries: LockLogEntry[] = [];
   /** The `acquired` entries of the leases that are held, by instance, resource and token. */

@@ -14,7 +14,7 @@ import type { LockTelemetry } from '../../kernel/events/telemetry.js';
 import type { LockStores } from '../../kernel/lock-stores.js';
 import type { TestContext, TestPlace } from '../../nest/service-parts.js';
 
-/** The clock of a fleet. `manual` only moves with `advance()`. */
+/** The clock of a test. `manual` only moves with `advance()`. */
 export type TestClock = 'real' | 'manual';
 
 /** The time limit of `idle()`, in seconds of real time. */

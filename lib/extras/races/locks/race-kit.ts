@@ -32,7 +32,10 @@ export interface AppWithLocks {
   get<T>(token: string, options: { strict: false }): T;
 }
 
-/** The clock and the locks of one schedule. The setup function gets a new kit before each schedule. */
+/**
+ * The clock and the locks of one schedule, which is one order of the actors' steps. The setup function gets a new kit
+ * for each schedule.
+ */
 export class RaceKit {
   readonly #clock = new ManualClock();
   readonly #servers = new Map<string, MemoryServer>();

@@ -44,10 +44,9 @@ export type SingletonIntervalOptions = SingletonJobOptions;
 
 /**
  * Like `@Interval`, but the method runs once per interval across all instances. The first instance whose timer fires
- * runs the method. After that, no instance runs it again until 90 % of the interval has passed, by the clock of Redis.
- * If the interval is longer than 10 s, all but its last second must have passed. This also applies to an instance that
- * has just started: it counts the interval from the last run on any instance, not from its own start. Needs
- * `ScheduleModule.forRoot()`.
+ * runs the method. After that, no instance runs it again until 90 % of the interval has passed (over 10 s: all but its
+ * last second), by the clock of Redis. A new instance counts the interval from the last run on any instance, not from
+ * its own start. Needs `ScheduleModule.forRoot()`.
  *
  * - `@SingletonInterval(30_000)`
  * - `@SingletonInterval(30_000, { name: 'poll', overlap: 'wait' })`

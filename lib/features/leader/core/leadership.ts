@@ -18,8 +18,8 @@ export interface Term extends Lease {
    */
   readonly signal: AbortSignal;
   /**
-   * Ends this term like `resign()`, but this instance campaigns again, behind the others. Inside the work of this term, it does
-   * not wait for that work to end.
+   * Ends this term like `resign()`, but this instance campaigns again, behind the other candidates. If you call it
+   * inside the work of the term, it doesn't wait for that work to end.
    */
   release(): Promise<void>;
 }

@@ -39,7 +39,7 @@ export interface Blocker {
   /** The group of the calls that waited. */
   readonly waiter: string;
   /**
-   * The group of the holders that they waited for: `_unknown` if it is not known, `_other` if it is not counted
+   * The group of the holders that they waited for: `_unknown` if that isn't known, `_other` if the group isn't counted
    * separately.
    */
   readonly holder: string;

@@ -31,7 +31,7 @@ const LOCK_CAUSES = [
   'mismatch',
   /** A database transaction of this process keeps the resource until the transaction ends. */
   'transaction',
-  /** The async context that asks holds the resource itself. */
+  /** The async context that calls `explain()` holds the resource itself. */
   'heldByThisCall',
   /** Another call of this process holds the resource, and calls of this process wait. */
   'heldByThisProcess',

@@ -56,7 +56,7 @@ export interface FleetLease {
   readonly resource: string;
   readonly mode: LockMode;
   readonly fencingToken: number;
-  /** The time for which this call has held the resource, in milliseconds. */
+  /** Milliseconds since its call acquired the resource. */
   readonly heldMs: number;
   /** The time until the lease ends unless it is renewed, by the clock of its process, in milliseconds. */
   readonly leftMs: number;
@@ -64,18 +64,15 @@ export interface FleetLease {
   readonly group: string;
   /** `true` if that process renews it. */
   readonly isRenewed: boolean;
-  /**
-   * The site of the `acquire` call, relative to the working directory of that process, for a lease that has been held
-   * for more than half a second.
-   */
+  /** The call site, relative to the working directory of that process. Set after half a second. */
   readonly callSite?: string;
-  /** `true` if nothing in that process refers to it any more, so nothing can release it. */
+  /** `true` if no code in that process references the lease any more, so nothing can release it. */
   readonly isLeaked: boolean;
 }
 
 /** A call of an instance that waits for a resource. */
 export interface FleetWait {
-  /** The number of the call in that process. A call keeps its number, so you can recognize it in the next roll call. */
+  /** The number of the call in that process. A call keeps its number, so you can recognize it in the next report. */
   readonly call: number;
   readonly resource: string;
   readonly mode: LockMode;
@@ -89,17 +86,14 @@ export interface FleetWait {
    * lease, and not for all of them.
    */
   readonly callSite?: string;
-  /**
-   * The leases that its caller already holds: the leases of the work around it, and the granted parts of a call for
-   * several resources. The instance lists the same resources and tokens in `held`, unless that list was cut.
-   */
+  /** The leases that its caller already holds. The instance lists them in `held` too, unless that list was cut. */
   readonly holds: readonly { readonly resource: string; readonly fencingToken: number }[];
 }
 
 /** The report of one instance: one lock service of one process. */
 export interface FleetInstance {
   readonly instanceId: string;
-  /** `true` for the instance that asked. */
+  /** `true` for the instance that called `fleet()`. */
   readonly isThisInstance: boolean;
   readonly host: string;
   readonly pid: number;
@@ -114,7 +108,9 @@ export interface FleetInstance {
    * milliseconds.
    */
   readonly blockedMs: number;
-  /** `true` if grant messages are known to arrive there. Otherwise, its waiting calls ask Redis every second. */
+  /**
+   * `true` if messages about granted locks are known to reach it. Otherwise, its waiting calls ask Redis every second.
+   */
   readonly hearing: boolean;
   /** `renewalsFail`: a renewal has failed within the last minute. `shuttingDown`: it acquires no new locks. */
   readonly health: 'up' | 'renewalsFail' | 'shuttingDown';
@@ -124,11 +120,11 @@ export interface FleetInstance {
   readonly waiting: readonly FleetWait[];
   /** The leaderships that it campaigns for. `elections`: the number of times it was elected in the last ten minutes. */
   readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean; readonly elections: number }[];
-  /** The singleton jobs that it has the code of. */
+  /** The names of the singleton jobs that it can run. */
   readonly jobs: readonly string[];
   /**
-   * The counts of that instance in the last minute. It counts from the first roll call until a minute after the last
-   * one, so this is `null` in its first answer. `forMs` is the time for which it has counted.
+   * Counts of the last minute. An instance counts from the first call of `fleet()` until a minute after the last one,
+   * so its first report has `null`. `forMs`: the time for which it has counted.
    */
   readonly lastMinute: {
     readonly forMs: number;
@@ -179,20 +175,17 @@ export interface FleetInstance {
 }
 
 /**
- * The state of a process, as far as it is known. `alive`: it has answered. `silent`: it is subscribed, but has not
- * answered. `dead`: it is not subscribed, and a lease that it renewed before has missed two renewals. `unknown`: it is
- * not subscribed, or Redis cannot tell.
+ * The state of a process, as far as it is known. `alive`: it has answered. `silent`: it is subscribed to the messages
+ * of the fleet, but has not answered. `dead`: it is not subscribed, and a lease that it renewed before has missed two
+ * renewals. `unknown`: it is not subscribed, or Redis cannot tell.
  */
 export type InstanceLife = 'alive' | 'silent' | 'dead' | 'unknown';
 
 /** The reports of all instances. The findings are derived from them. */
 export interface FleetReport {
-  /** The name of the lock service that has asked. */
+  /** The name of the lock service. */
   readonly service: string;
-  /**
-   * When the roll call was sent, by the clock of Redis, in epoch milliseconds. Callers within a second share one roll
-   * call.
-   */
+  /** When the instances were asked, by the clock of Redis, in epoch milliseconds. */
   readonly askedAt: number;
   /**
    * `complete`: all instances that Redis knew have answered. `partial`: some have not, or an answer could not be read.
@@ -227,9 +220,8 @@ export interface FleetReport {
   /** `true` if `scan` found more than 10,000 resources, and only checked that many. */
   readonly isScanCut: boolean;
   /**
-   * Calls that wait for each other in a cycle: each wants a lock that the next one holds. They are found among the
-   * listed calls, so a roll call with a `prefix` or `group` finds fewer of them. Only waits that began before the first
-   * instance answered count.
+   * Calls that wait for each other in a cycle: each wants a lock that the next one holds. Only listed calls are
+   * checked, so with a `prefix` or `group`, some cycles may be missing.
    */
   readonly deadlocks: readonly (readonly DeadlockedCall[])[];
 }

@@ -85,13 +85,12 @@ export type LockEvent =
   | ({ type: 'acquired' } & OfLease & { waitedMs: number; hasWaited: boolean; handedOn: boolean; attempts: number })
   /**
    * A call starts to wait for a holder, for its turn, or for Redis. The wait ends with an `acquired` or `notAcquired`
-   * event that has `hasWaited`. Candidates for a leadership don't emit `waiting`. `holders` lists at most 8 of the
-   * holders; `holderCount` is the number of all holders (0 if unknown). `place`: the place of this process in the
-   * queue, starting at 1; dead processes count until their places expire. Only set for the first waiting call of the
-   * process.
+   * event that has `hasWaited`. Candidates for a leadership don't emit `waiting`. `holders`: at most 8 of the holders.
+   * `holderCount`: the number of all holders, 0 if unknown. `place`: the place of this process in the queue, from 1;
+   * dead processes count until their places expire. Only set for the first waiting call of the process.
    */
   | ({ type: 'waiting' } & OfLock & Holders & { place?: number })
-  /** A call has been waiting for 5 s, and is still waiting. Emitted once per call. */
+  /** A call has been waiting for 5 s. Emitted once per call. */
   | ({ type: 'waitingLong' } & OfLock & Holders & { waitedMs: number; place?: number })
   /**
    * A call failed to acquire a lock; for example, `tryAcquire` found the resource busy. `resource`: the resource that
@@ -112,16 +111,16 @@ export type LockEvent =
    */
   | ({ type: 'lost' } & OfLease & { heldMs: number; reason: LeaseLossReason; error: LeaseLostError })
   /**
-   * A lease was not released, and no code in this process references it any longer. `callSite`: the code that acquired
-   * the lease, if recorded. `isRenewed`: the lease is still renewed, so the lock stays held (see the option `onLeak`).
+   * A lease was not released, and no code refers to it any more. `callSite`: the code that acquired the lease, if
+   * recorded. `isRenewed`: the lease is still renewed (see the option `onLeak`).
    */
   | ({ type: 'leaked' } & OfLease & { heldMs: number; callSite: string | undefined; isRenewed: boolean })
-  /** A lease has been held for longer than `warnAfterMs`, and is still held. Emitted once per lease. */
+  /** A lease has been held for longer than `warnAfterMs`. Emitted once per lease. */
   | ({ type: 'heldLong' } & OfLease & { heldMs: number })
   /**
-   * The event loop was blocked for at least `blockedMs`, which is more than a quarter of this lease's length. Blocks of
-   * more than a third of a lease, and more than 70 ms, are always reported; shorter ones may be missed. `leftMs`: the
-   * time left on the lease. If several leases are affected, the event is about the one that ends first.
+   * The event loop was blocked for at least `blockedMs`, which is more than a quarter of this lease's length. A block
+   * of more than a third of the lease and more than 70 ms is always reported; a shorter one may be missed. `leftMs`:
+   * the time left on the lease. If several leases are affected, the event is about the one that ends first.
    */
   | ({ type: 'eventLoopBlocked' } & OfLease & { blockedMs: number; leaseMs: number; leftMs: number })
   /**
@@ -146,8 +145,7 @@ export type LockEvent =
   /** A renewal was not confirmed. The renewal is retried until the lease ends. */
   | ({ type: 'renewalFailed' } & OfLease & { error: LockError })
   /**
-   * A renewal was confirmed after a series of failed ones. `failures`: their number. `failedForMs`: how long they
-   * failed.
+   * A renewal was confirmed after `failures` failed ones. `failedForMs`: how long renewals failed.
    */
   | ({ type: 'renewalRecovered' } & OfLease & { failures: number; failedForMs: number })
   /**
@@ -159,24 +157,23 @@ export type LockEvent =
   | ({ type: 'tickStarted' } & OfTick & OfRun & { delayMs?: number })
   /**
    * A run of a singleton job has ended on this instance. The `outcome` is `ok` if the job returned, `error` if it
-   * threw, and `lost` if the run lost its lease before it ended, so that another instance may have started it again.
+   * threw, and `lost` if the run lost its lease before it ended: another instance may have started it again.
    */
   | ({ type: 'tickFinished' } & OfTick & OfRun & { ranMs: number; outcome: 'ok' | 'error' | 'lost' })
   /**
-   * A run on this instance is blocking later ticks of its job, the first of them for longer than `warnAfterMs`.
-   * `ticks`: the number of these ticks. `overlap`: whether they were skipped or are waiting. `ranMs`: the time since
-   * the run started. Emitted once per run.
+   * A run on this instance has blocked later ticks of its job for longer than `warnAfterMs`. `ticks`: the number of
+   * these ticks. `overlap`: whether they were skipped or are waiting. `ranMs`: the time since the run started. Emitted
+   * once per run.
    */
   | ({ type: 'overlapLong' } & OfTick & OfTrigger & { overlap: 'skip' | 'wait'; ranMs: number; ticks: number })
   /**
    * A tick of a singleton job doesn't run on this instance, for one of these reasons. `claimed`: another instance has
-   * claimed the tick. `overlap`: an earlier run has not ended. `paused`: the job is paused for all instances; only the
-   * first instance reports this, and the others report `claimed`. `crashed`: all runs of the tick crashed (`attempts`),
-   * and `maxReruns` allows no more; only one instance reports this. `otherDate`: the job has a single date, and another
-   * instance registered it for a different one (`registered`). `late`: the tick was claimed too late, or after a later
-   * tick. `early`: the tick is due further in the future than `maxClockSkewMs` allows. `lateMs`: how late it was by
-   * Redis's clock; negative if early. `clockBehindMs`: how far the clock of this process is behind Redis's, if by more
-   * than `maxClockSkewMs`.
+   * claimed the tick. `overlap`: an earlier run has not ended. `paused`: the job is paused; the first instance reports
+   * this, the others report `claimed`. `crashed`: all runs of the tick (`attempts`) crashed, and `maxReruns` allows no
+   * more; only one instance reports this. `otherDate`: the job has a single date, and another instance registered a
+   * different one (`registered`). `late`: the tick was claimed too late, or after a later tick. `early`: the tick is
+   * due further in the future than `maxClockSkewMs` allows. `lateMs`: how late the claim was by Redis's clock; negative
+   * if early. `clockBehindMs`: how far the clock of this process is behind Redis's, if by more than `maxClockSkewMs`.
    */
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'claimed' | 'overlap' })
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'paused'; by?: string; pauseReason?: string; until?: number })
@@ -185,8 +182,8 @@ export type LockEvent =
   | ({ type: 'tickSkipped' } & OfTick & { reason: 'late' | 'early'; lateMs: number; clockBehindMs?: number })
   /**
    * Ticks of a singleton job were due, but no instance claimed them. Each tick is reported once, by one instance.
-   * `count`: the number of these ticks. `ticks`: the newest 100 of them. `catchUp`: one run for all of them is pending
-   * (`onMissed: 'runOnce'`). `afterStop`: they were due while all instances with the job were shut down.
+   * `count`: their number. `ticks`: the newest 100. `catchUp`: one run for all of them is pending (`onMissed:
+   * 'runOnce'`). `afterStop`: they were due while all instances with the job were shut down.
    */
   | ({ type: 'tickMissed' } & OfService & {
         group: string;
@@ -202,7 +199,7 @@ export type LockEvent =
   | ({ type: 'tickFailed' } & OfTick & { error: LockError })
   /**
    * A call of `once` returned a result. The `outcome` is `run` if the call did the work, `hit` if the result was
-   * already stored, and `wait` if another call did the work in the meantime. `resource`: the lock of the work,
+   * stored, and `wait` if the call waited for another one that did the work. `resource`: the lock of the work,
    * `once:<key>`.
    */
   | ({ type: 'onceReturned' } & OfResult & { outcome: 'run' | 'hit' | 'wait'; waitedMs: number })
@@ -242,8 +239,8 @@ export type LockEvent =
         error: unknown;
       })
   /**
-   * A lease was ended by `forceRelease()` in this process, or from the command line. In the second case, one process
-   * reports it. `holder`: the process that held the lease. `label`: its label.
+   * A lease was ended by `forceRelease()` in this process, or from the command line, which only one process reports.
+   * `holder`: the process that held the lease. `label`: its label.
    */
   | ({ type: 'forceReleased' } & OfService & {
         group: string;

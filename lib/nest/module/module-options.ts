@@ -49,8 +49,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   quorum?: QuorumOptions;
   /**
-   * The prefix of every key and channel in Redis. If you pass your own client, the client's `keyPrefix` comes before
-   * it. Applications with the same prefix on one Redis share their locks.
+   * The prefix of every key and channel in Redis, after the `keyPrefix` of your own client, if you pass one.
+   * Applications with the same prefix on one Redis share their locks.
    *
    * @allowed 1 to 100 characters, no braces, no white space
    * @default 'lock'
@@ -79,7 +79,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
      */
     replicas: number;
     /**
-     * Time to wait for the replicas. It must be less than `attemptTimeoutMs`, and less than a third of `leaseMs`.
+     * Time to wait for the replicas: less than `attemptTimeoutMs`, and less than a third of `leaseMs`.
      *
      * @allowed 1 ms to 10 s
      * @default 50
@@ -88,8 +88,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   };
   /**
    * After Redis has started, no lock is granted for this time, because Redis may have forgotten leases that are still
-   * held. Set it to the longest lease of any application on this Redis, at least `leaseMs`. Jobs that set no `leaseMs`
-   * get a lease of at most this length. 0 turns this off. If Redis has `appendfsync always`, locks are granted at once.
+   * held. Set it to the longest lease of any application on this Redis, at least `leaseMs`. 0 turns this off. The lease
+   * of a job that sets no `leaseMs` is at most this long. With `appendfsync always`, Redis grants locks at once.
    * `'memory:'` ignores this option.
    *
    * @allowed 50 ms to 24 h
@@ -98,8 +98,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   restartQuarantineMs?: number;
   /**
-   * Declares that Redis has every write on disk before it answers (`appendfsync always`). Then no quarantine is needed
-   * after a restart that keeps the data. Only set this if your Redis user may not run `CONFIG GET`.
+   * Declares that Redis has `appendfsync always`: every write is on disk before Redis replies, so a restart that keeps
+   * the data needs no quarantine. Only set this if your Redis user lacks the permission for `CONFIG GET`.
    *
    * @default none: Redis is asked
    */
@@ -113,17 +113,16 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   observers?: readonly LockObserver[];
   /**
-   * What to do about a leaked lease, which was not released although no code refers to it any more. Both values log a
-   * warning and emit the event `leaked`. Then `'warn'` keeps renewing the lease for as long as the process lives;
-   * `'expire'` stops renewing it, so that it is `lost`. If your code has read the lease's `signal`, a leak isn't
-   * noticed.
+   * What to do about a leaked lease: one that was not released, and that no code refers to any more. Both values log a
+   * warning and emit the event `leaked`. Then `'warn'` renews the lease as long as the process lives; `'expire'`
+   * doesn't, so the lease is `lost`. If your code has read the lease's `signal`, the leak isn't detected.
    *
    * @default 'warn'
    */
   onLeak?: OnLeak;
   /**
-   * Detects database transactions. A lock that `using` or a decorator acquires inside a transaction is then released
-   * only after the commit or rollback. Set `maxHoldMs` if a transaction may never end.
+   * Keeps a lock that `using` or a decorator acquires inside a database transaction until the commit or rollback. Set
+   * `maxHoldMs` if a transaction may never end.
    *
    * @allowed `typeormTransactional(...)`, a `TransactionScope`, or your own `TransactionHooks`
    * @default none: the lock is released when the work ends
@@ -131,17 +130,16 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   transactions?: TransactionHooks;
   /**
-   * Returns the group of a resource that is locked without a decorator. A group is a fixed name for a kind of lock in
-   * events and metrics, at most 100 characters long.
+   * Returns the group of a resource that is locked without a decorator: the name of this kind of lock in events and
+   * metrics, at most 100 characters long.
    *
-   * @default the text before the first `:` of the resource; without a `:`, the resource itself if it looks like a name
-   *   from your code, otherwise `_other`
+   * @default the text before the first `:` of the resource; if it has no `:`, see Groups
    * @see docs/reference/events.md#groups
    */
   group?: GroupFunction;
   /**
-   * `true` stores each lock's group in Redis, in the label of the lock (about 30 bytes). So in metrics and
-   * `locks.contention()`, other processes can name the group that blocks them.
+   * `true` stores each lock's group in Redis, in the lock's label (about 30 bytes), so that metrics and
+   * `locks.contention()` of other processes can name the group that blocks them.
    *
    * @default false
    * @see docs/operations/contention.md#holders-in-other-processes
@@ -172,8 +170,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   /** Options for the shutdown of the application. */
   shutdown?: {
     /**
-     * At shutdown, the time that running work has to finish and to release its locks. With `connection: 'memory:'`, the
-     * default is 0, so that an unreleased lease in a test doesn't delay `close()`.
+     * Time for running work to finish and release its locks at shutdown. With `connection: 'memory:'`, the default is
+     * 0, so that an unreleased lease doesn't delay a test's `close()`.
      *
      * @allowed 0 ms to 1 h
      * @default 10000

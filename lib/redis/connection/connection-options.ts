@@ -16,9 +16,9 @@ import { whyMisread, whyNoName, whyNoServer } from './stated-server.js';
 /** Credentials that change while the application runs. */
 interface ChangingCredentials {
   /**
-   * Returns `{ username?, password, expiresAt? }` to use instead of `username` and `password`. Called before each
-   * connection is opened, and again before the credentials expire: then open connections authenticate with the new
-   * ones. For Sentinel, the password of the sentinels is still set by `sentinelPassword`.
+   * Returns the credentials `{ username?, password, expiresAt? }`, which replace the options `username` and `password`.
+   * Called before each connection opens, and again before `expiresAt`, when open connections authenticate with the new
+   * credentials. Sentinels still use `sentinelPassword`.
    *
    * @default none
    */

@@ -20,7 +20,7 @@ export const contention = defineCommand({
     ),
   },
   details: [
-    'Makes the instances count, and shows the counts after --for. The instances count for another minute: if you run the command again in that time, it shows everything since the first run, up to ten minutes.',
+    'Makes the instances count waits, and shows the counts after --for. The instances count for another minute: a second run in that time shows everything since the first, up to ten minutes.',
   ],
   examples: ['contention', 'contention --for 1m'],
   async run({ options, output, terminal, session, signal }) {

@@ -11,8 +11,8 @@ export const instances = defineCommand({
   args: [],
   options: {},
   details: [
-    'LOOP is how long a turn of the event loop has just taken. BLOCKED is the longest time for which the event loop was',
-    'blocked in the last minute. MESSAGES shows whether the instance receives messages; if not, it polls every second.',
+    'LOOP is the duration of the latest turn of the event loop, BLOCKED the longest block in the last minute.',
+    'MESSAGES shows whether the instance receives messages; if not, it polls every second.',
   ],
   examples: ['instances'],
   async run({ output, session }) {

@@ -37,7 +37,7 @@ export const ls = defineCommand({
   details: [
     'The argument is the beginning of resource names, not a pattern: `ls order:` lists order:7.',
     'The instances report the locks from memory. If a call waits for a holder that no instance reports, `ls` asks Redis,',
-    'and STATE shows whether that holder is dead. --scan visits all keys of the database, without blocking other clients.',
+    'and STATE shows whether that holder is dead. --scan does not block other clients.',
     'A lease that you end with `release` stays in the list until its holder tries to renew it.',
   ],
   examples: ['ls', 'ls order: --waiting', 'ls --scan'],

@@ -17,7 +17,6 @@ export const watch = defineCommand({
   options: { for: durationOption('Stops after this time.') },
   details: [
     'Polls the instances once a second and prints what has changed, so it can miss a lease that lasts less than a second.',
-    'With --json, prints one change per line.',
   ],
   examples: ['watch', 'watch order: --json'],
   async run({ args, options, output, session, signal }) {

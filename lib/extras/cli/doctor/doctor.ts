@@ -22,9 +22,9 @@ export const doctor = defineCommand({
   options: TRY_OPTIONS,
   details: [
     'Writes one key that expires after a few seconds, and publishes one message. Without --try, acquires no lock.',
-    'With --try, test clients lock resources under a separate prefix, while doctor breaks the connections of some clients and ends others. They send at most 200 commands a second. Their keys are deleted at the end, even after Ctrl-C.',
-    'A setting that your Redis user may not read is `unknown`, not a warning, because managed services do not allow CONFIG.',
-    'Exits with 0 if all is well, with 1 if there is a warning, with 3 if locks are unavailable, and with 7 if --try saw a broken promise.',
+    'With --try, test clients lock resources under a separate prefix, while doctor breaks the connections of some and ends others. The clients send at most 200 commands a second. Their keys are deleted at the end, even after Ctrl-C.',
+    'A setting that your Redis user lacks the permission to read is `unknown`, not a warning: managed services forbid CONFIG.',
+    'Exits with 1 if there is a warning, with 3 if locks are unavailable, and with 7 if --try saw a broken promise.',
   ],
   examples: ['doctor --url redis://localhost:6379', 'doctor --try 60s --yes --history tried.jsonl'],
   run: runDoctor,

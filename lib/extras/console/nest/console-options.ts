@@ -15,8 +15,8 @@ export interface RedisLockConsoleOptions {
    */
   path?: string;
   /**
-   * The guards that protect the page, as in `@UseGuards`. Nest instantiates guards that are classes, with the providers
-   * of `imports`. Set either this or `unguarded`.
+   * The guards that protect the page, as in `@UseGuards`. Nest instantiates classes, with the providers of `imports`.
+   * Set either this or `unguarded`.
    *
    * @allowed one or more classes or instances with `canActivate`
    * @default none
@@ -40,9 +40,8 @@ export interface RedisLockConsoleOptions {
    */
   actions?: readonly ConsoleAction[];
   /**
-   * Returns the name of the user who takes an action, for the log and the event of the action. Called with the Express
-   * or Fastify request after the guards have run. If it returns no name, the action is rejected. Required with
-   * `actions`.
+   * Returns the name of the user who takes an action, for the log and the event. Called with the Express or Fastify
+   * request, after the guards. Without a name, the action is rejected. Required with `actions`.
    *
    * @allowed a function that returns a name of 1 to 100 characters, or a promise of one
    * @default none

@@ -5,8 +5,8 @@ import type { Durations } from './duration-histogram.js';
 /** The module option `contention`. */
 export type ContentionSettings = {
   /**
-   * `true` starts the counts of `locks.contention()` with the application. Otherwise, they start with the first call of
-   * that method. Counting has a small cost.
+   * `true` counts for `locks.contention()` from the start of the application, at a small cost. Otherwise, counting
+   * starts with the first call of that method.
    *
    * @default false
    */

@@ -9,8 +9,8 @@ import { fleetOf, FleetPlace, type TestClock, type TestFleet } from './fleet/tes
 /** Options of {@link withTestLocks}. */
 export interface TestLocksOptions {
   /**
-   * The name of a fleet: all applications in this process that use the same name. They compete for locks like instances
-   * of one application. The fleet is discarded once its last application has closed.
+   * The name of a fleet. All applications in this process with the same name compete for locks, like instances of one
+   * application, until the last of them has closed.
    *
    * @allowed 1 to 100 characters
    * @default a separate fleet for each application
@@ -31,7 +31,7 @@ export interface TestLocksOptions {
    */
   startsAt?: Date | number;
   /**
-   * `true` makes a call throw a `TestKitError` if the order in which it nests locks forms a cycle with earlier orders,
+   * `true` makes a call throw a `TestKitError` if it nests locks in an order that forms a cycle with earlier orders,
    * even if the lock is free. With `false`, you only get the event `lockOrder` and a log line.
    *
    * @default false

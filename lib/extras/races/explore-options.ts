@@ -24,9 +24,9 @@ export interface ExploreRacesOptions<World> {
    */
   readonly invariant: (world: World, outcomes: ActorOutcomes) => unknown;
   /**
-   * The number of schedules to run; a schedule is one order of the actors' steps. `'all'` runs one of each set of
-   * equivalent orders. With a number, the first half of the schedules tries orders systematically, and the search ends
-   * if that covers all orders. The second half tries random orders (see `seed`).
+   * The number of schedules (orders of the actors' steps) to run. `'all'` runs one of each set of equivalent orders.
+   * With a number, the first half of the schedules is systematic, and the search ends if it covers all orders; the
+   * second half is random (see `seed`).
    *
    * @allowed `'all'`, or 1 or more
    * @default 'all'
@@ -57,15 +57,15 @@ export interface ExploreRacesOptions<World> {
   /**
    * The objects that actors share. With `'anything'`, code that names no object (before an actor's first point, and
    * after a lock call) may touch any object, so it is tried in every order. With `'named'`, you promise that actors
-   * share only locks, `raced` objects and the objects that a `racePoint` names. That leaves far fewer orders to try,
-   * but hides races if the promise is wrong.
+   * share only locks, `raced` objects and the objects that a `racePoint` names. Then far fewer orders are tried, but a
+   * wrong promise hides races.
    *
    * @default 'anything'
    */
   readonly shares?: 'anything' | 'named';
   /**
-   * Returns true if an actor may end with this error, which the invariant then gets in `outcomes`. Every other error
-   * counts as a race.
+   * Returns true if an actor may end with this error; the invariant then gets the error in `outcomes`. Every other
+   * error counts as a race.
    *
    * @default allows a `LockBusyError` with the code `LOCK_BUSY` and, after a fault, every error of this package
    */
@@ -78,7 +78,7 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxSchedules?: number;
   /**
-   * The maximum number of steps in a schedule. A longer schedule counts as a race, because it may never end.
+   * The maximum number of steps in a schedule. A longer schedule counts as a race.
    *
    * @allowed 1 or more
    * @default 500

@@ -33,7 +33,7 @@ export enum LockAttribute {
   Service = 'lock.service',
   /** `exclusive`, `reentrant`, `read`, `write` or `semaphore`. */
   Mode = 'lock.mode',
-  /** The group of the lock: `Class.method` for a decorated method, otherwise the option `group` or its default. */
+  /** The group of the lock, such as `Class.method` of a decorated method. */
   Group = 'lock.group',
   /** The group of the holder that a call waits for; `_unknown` if the holder is in another process and has no label. */
   HolderGroup = 'lock.holder.group',

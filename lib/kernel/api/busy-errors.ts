@@ -26,7 +26,6 @@ export interface BusyFacts {
 
 /**
  * Another holder has the resource, and the call didn't wait (`waitMs` is 0) or its retry strategy gave up.
- * `LockTimeoutError` and `LockQueueFullError` extend this class.
  *
  * @remedy Set `waitMs`, or respond with "try again later".
  */

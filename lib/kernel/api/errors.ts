@@ -92,8 +92,7 @@ export class LockModeMismatchError extends LockError {
 }
 
 /**
- * Redis is unreachable, didn't answer, or rejected the command. If the call waited, this was the state at the end of
- * its wait. `cause` is the original error.
+ * Redis is unreachable, didn't answer, or rejected the command. `cause` is the original error.
  *
  * @remedy Check `cause` for the reason, such as a wrong password or a missing permission.
  */

@@ -67,8 +67,8 @@ export function explainNotRenewed(leaseMs: number, facts: NotRenewedFacts): stri
 }
 
 /**
- * The lease ended before the work did. If the lease ended before the work began, the work isn't called. Another holder
- * may have had the resource at the same time.
+ * The lease ended before the work did, so another holder may have had the resource at the same time. Work that had not
+ * begun isn't called.
  *
  * @remedy Stop writing, and check what the work has done before you repeat it. If a blocked event loop was the cause,
  *   raise `leaseMs`.
@@ -190,11 +190,11 @@ export class LockReentryError extends LockError {
 const SHOWN_AT_MOST = 8;
 
 /**
- * The code needs a lock that its async context doesn't hold. It runs outside of `locks.using()` and of methods with a
- * lock decorator, or after the release.
+ * The code needs a lock that its async context doesn't hold: the code runs outside of `locks.using()` and of decorated
+ * methods, or after the release.
  *
- * @remedy Call the code inside `locks.using()` or a method with a lock decorator, and await it there. A lease from
- *   `acquire()` belongs to no async context.
+ * @remedy Call the code inside `locks.using()` or a decorated method, and await it there. A lease from `acquire()`
+ *   belongs to no async context.
  */
 export class LockNotHeldError extends LockError {
   override readonly code = 'LOCK_NOT_HELD';

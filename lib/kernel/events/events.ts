@@ -135,14 +135,14 @@ export type LockEvent =
   | ({ type: 'superseded' } & OfLease & { holder: string; by: string })
   /** The lock service has closed, and leaves a lease that isn't renewed (`watchdog: false`) to expire. */
   | ({ type: 'leaseAbandoned' } & OfLease & { heldMs: number })
-  /** A lease was released after it had been lost. The current holder is not affected. */
+  /** A lost lease was released. The current holder is not affected. */
   | ({ type: 'releasedAfterLoss' } & OfLease)
   /**
    * A release was not confirmed in time, or Redis rejected it. The release is retried until the lock has expired.
    * `isEnd`: no other event has reported the end of this lease.
    */
   | ({ type: 'releaseFailed' } & OfLease & { heldMs: number; isEnd: boolean; error: LockError })
-  /** A renewal was not confirmed. The renewal is retried until the lease ends. */
+  /** A renewal was not confirmed. It is retried until the lease ends. */
   | ({ type: 'renewalFailed' } & OfLease & { error: LockError })
   /**
    * A renewal was confirmed after `failures` failed ones. `failedForMs`: how long renewals failed.
@@ -206,11 +206,10 @@ export type LockEvent =
   /** A result of `once` was returned but not stored, because its text is longer than `maxBytes`. */
   | ({ type: 'resultTooLarge' } & OfResult & { bytes: number; maxBytes: number })
   /**
-   * A stored result isn't valid JSON, or `parse` threw. The result is treated as missing, so the work runs again and
-   * replaces it.
+   * A stored result isn't valid JSON, or `parse` threw. The work runs again, and replaces the result.
    */
   | ({ type: 'resultUnreadable' } & OfResult & { error: unknown })
-  /** This instance starts campaigning: it is a candidate for the leadership until it resigns or closes. */
+  /** This instance is now a candidate for the leadership, until it resigns or closes. */
   | ({ type: 'campaigning' } & OfLeadership)
   /**
    * This instance leads from now on. `leadership`: the name passed to `campaign`. `resource`: the lock of the

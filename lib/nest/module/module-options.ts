@@ -57,7 +57,7 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   keyPrefix?: string;
   /**
-   * The name under which this process is shown as a holder or waiter. No two processes may have the same name.
+   * The name of this process as a holder or waiter. Must be unique.
    *
    * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default host name, process id and six random characters

@@ -29,14 +29,13 @@ export interface OpenTelemetryOptions {
    * `true` records metrics.
    *
    * @default true
-   * @see docs/operations/metrics.md
    */
   metrics?: boolean;
   /**
    * The provider that creates the meter.
    *
    * @allowed an OpenTelemetry `MeterProvider`
-   * @default the provider that is registered globally when the lock service starts
+   * @default the global provider at the start of the lock service
    */
   meterProvider?: MeterProvider;
   /**
@@ -49,7 +48,7 @@ export interface OpenTelemetryOptions {
    * The provider that creates the tracer.
    *
    * @allowed an OpenTelemetry `TracerProvider`
-   * @default the provider that is registered globally, even if it is registered later
+   * @default the global provider, even if it is registered later
    */
   tracerProvider?: TracerProvider;
   /**

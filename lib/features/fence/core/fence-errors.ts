@@ -3,11 +3,10 @@ import { escapeText } from '../../../kernel/util/quoted.js';
 import { LockError, quoteResource } from '../../../kernel/api/errors.js';
 
 /**
- * `fence.guard` rejected a write, because a later holder has already sent a larger token. If the write was to Redis, no
- * command was run. If it was in a database transaction, the transaction must be rolled back.
+ * `fence.guard` rejected a write, because a later holder has already sent a larger token. In Redis, no command has run.
  *
- * @remedy Let the transaction roll back, and discard the result. To retry, acquire the lock again and start from the
- *   current data.
+ * @remedy Let the database transaction roll back, and discard the result. To retry, acquire the lock again and start
+ *   from the current data.
  */
 export class StaleFencingTokenError extends LockError {
   override readonly code = 'STALE_FENCING_TOKEN';

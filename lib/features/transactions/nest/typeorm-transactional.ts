@@ -4,13 +4,13 @@ import { Option, type OptionsOf, OptionTable, wrongValue } from '../../../kernel
 /** The functions of `typeorm-transactional` that {@link typeormTransactional} needs. */
 export interface TypeormTransactionalOptions {
   /**
-   * From `typeorm-transactional`: calls the callback when a transaction has ended.
+   * Calls the callback when a transaction has ended.
    *
    * @allowed a function
    */
   runOnTransactionComplete: (callback: () => void) => void;
   /**
-   * From `typeorm-transactional`: returns the data source with this name.
+   * Returns the data source with this name.
    *
    * @allowed a function
    */

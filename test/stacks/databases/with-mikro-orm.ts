@@ -50,8 +50,8 @@ export class Shop {
     (await this.em.findOneOrFail(Stock, id, { refresh: true })).count--;
   }
 
-  // The locks are inside: with the option transactions below, their release
-  // waits for the commit.
+  // The locks are inside. The module option `transactions` (below) delays
+  // their release until after the commit.
   @Transactional({ clear: true })
   async sellAll(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.sell(id);

@@ -39,8 +39,8 @@ export class Shop {
     ]);
   }
 
-  // The locks are inside: with the option transactions below, their release
-  // waits for the commit.
+  // The locks are inside. The module option `transactions` (below) delays
+  // their release until after the commit.
   @Transactional()
   async sellAll(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.sell(id);

@@ -34,8 +34,8 @@ export class Shop {
     );
   }
 
-  // The lock is inside: with the option transactions below, the release
-  // waits for the commit.
+  // The locks are inside. The module option `transactions` (below) delays
+  // their release until after the commit.
   @Transactional()
   async sellAll(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.sell(id);

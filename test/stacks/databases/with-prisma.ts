@@ -24,7 +24,7 @@ export class Shop {
     await this.prisma.$transaction((tx) => takeOne(tx, id));
   }
 
-  // The locks are inside. run() delays their release until after the commit.
+  // The locks are inside. run() delays the release until after the commit.
   async sellAll(ids: readonly string[]): Promise<void> {
     await transactions.run(() =>
       this.prisma.$transaction(async (tx) => {

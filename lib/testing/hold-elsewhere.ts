@@ -24,14 +24,14 @@ export interface HoldElsewhereOptions {
    */
   permits?: number;
   /**
-   * The total number of permits of the semaphore. Use the same number as your application.
+   * The total number of permits of the semaphore, as in your application.
    *
    * @allowed 1 to 1000000
    * @default `permits`
    */
   total?: number;
   /**
-   * The name of the simulated other instance, as it appears where holders are named.
+   * The name of the simulated instance, as errors and `inspect` show it.
    *
    * @allowed 1 to 100 of `A-Z a-z 0-9 _ . : @ -`
    * @default 'elsewhere'
@@ -45,7 +45,7 @@ export interface HoldElsewhereOptions {
    */
   leaseMs?: number;
   /**
-   * Time to wait if the resource is held. With `clock: 'manual'`, this time only passes when you call `advance()`.
+   * Time to wait if the resource is held, by the clock of the module.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 0

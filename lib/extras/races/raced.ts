@@ -13,15 +13,15 @@ import { brief } from './schedule/story.js';
 /** Options of {@link racePoint}. */
 export interface RacePointOptions {
   /**
-   * The only shared object that the actor touches between this point and its next one. The order of this step and steps
-   * on other objects then makes no difference, so fewer orders are tried.
+   * The only shared object that the actor touches between this point and its next one. The step's order among steps on
+   * other objects then makes no difference, so fewer orders are tried.
    *
    * @allowed text that is not empty
    * @default the actor may touch any object, so the step is tried in every order
    */
   readonly object?: string;
   /**
-   * `true` if the code may change the object. The order of two steps that only read the object makes no difference.
+   * `false` if the code only reads the object: the order of two such steps makes no difference.
    *
    * @default true
    */
@@ -62,7 +62,7 @@ export interface RacedOptions<T> {
    */
   readonly name?: string;
   /**
-   * The methods that change nothing. The order of two calls to such methods makes no difference.
+   * The methods that change nothing, so the order of their calls makes no difference.
    *
    * @allowed names of methods
    * @default none
@@ -70,7 +70,7 @@ export interface RacedOptions<T> {
   readonly reads?: readonly (keyof T & string)[];
   /**
    * Returns the part of the object that a call touches, such as one row. The order of calls that touch different parts
-   * makes no difference. If the function returns `undefined`, the call may touch anything, so its order always matters.
+   * makes no difference. With `undefined`, the call may touch anything, so its order always matters.
    *
    * @default the whole object, as one part
    */

@@ -203,10 +203,10 @@ export type LockEvent =
    * `once:<key>`.
    */
   | ({ type: 'onceReturned' } & OfResult & { outcome: 'run' | 'hit' | 'wait'; waitedMs: number })
-  /** A result of `once` was returned but not stored, because its text is longer than `maxBytes`. */
+  /** A result of `once` was not stored, because its text is longer than `maxBytes`. */
   | ({ type: 'resultTooLarge' } & OfResult & { bytes: number; maxBytes: number })
   /**
-   * A stored result isn't valid JSON, or `parse` threw. The work runs again, and replaces the result.
+   * A stored result is invalid JSON, or `parse` threw. The work runs again, and replaces the result.
    */
   | ({ type: 'resultUnreadable' } & OfResult & { error: unknown })
   /** This instance is now a candidate for the leadership, until it resigns or closes. */

@@ -38,8 +38,8 @@ interface GatewayClient {
 /** Options of {@link LockExceptionFilter}. */
 export interface LockExceptionFilterOptions {
   /**
-   * The upper limit for `Retry-After` and `retryAfterMs` in a response, even if the holder's lease is longer, because a
-   * live holder usually finishes earlier. Raise it if work under the lock takes a long time.
+   * The upper limit for `Retry-After` and `retryAfterMs` in a response, because a live holder usually finishes before
+   * its lease ends. Raise it if work under the lock takes a long time.
    *
    * @allowed 1 s to 24 h
    * @default 5000

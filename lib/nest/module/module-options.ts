@@ -71,8 +71,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
    */
   durability?: {
     /**
-     * The number of replicas that must have a lock before it counts as acquired. Require fewer than you have, for
-     * example one of two: otherwise no lock is granted while a replica is down.
+     * The number of replicas that must have a lock before it counts as acquired. Require fewer than you have, such as
+     * one of two: otherwise, no lock is granted while a replica is down.
      *
      * @allowed 1 to 5
      * @see docs/operations/topologies.md#how-many-replicas
@@ -147,8 +147,8 @@ export interface RedisLockModuleSettings extends Partial<LockDefaults> {
   labelGroups?: boolean;
   /**
    * What to do about a name like `order:undefined`, which a template string produces if a value is missing. `'refuse'`
-   * throws `InvalidResourceError` if a part between `:`, `/`, `|` and `#` is `undefined`, `null` or `NaN`, or the name
-   * contains `[object Object]`.
+   * throws `InvalidResourceError` if the name contains `[object Object]`, or if a part between `:`, `/`, `|` and `#` is
+   * `undefined`, `null` or `NaN`.
    *
    * @default 'refuse'
    */

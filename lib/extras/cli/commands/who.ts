@@ -14,8 +14,8 @@ export const who = defineCommand({
   args: [{ name: 'instance', isRequired: true }],
   options: {},
   details: [
-    'You can pass a part of the id, such as the host or the process id, if it matches only one instance.',
-    'If the instance does not answer, shows the locks that it holds according to Redis.',
+    'You can pass a part of the id, such as the host or the process id, if only one instance matches.',
+    'If the instance does not answer, shows its locks in Redis.',
   ],
   examples: ['who api-3:4711', 'who 4711'],
   async run({ args, output, session }) {

@@ -21,7 +21,7 @@ export const ui = defineCommand({
   options: { port: integerOption('number', 'Port to listen on. Default: any free port.') },
   details: [
     'Listens on 127.0.0.1 under a random path, and prints the address.',
-    'If Redis cannot be reached, prints what to check and keeps trying.',
+    'If Redis cannot be reached, prints what to check, and retries.',
   ],
   examples: ['ui', 'ui --url redis://localhost:6379'],
   async run({ options, output, session, signal }) {

@@ -23,8 +23,7 @@ export interface RedisLockConsoleOptions {
    */
   guards?: readonly (CanActivate | Type<CanActivate>)[];
   /**
-   * Confirms that everyone who can reach the path may see the page, because a global guard, a proxy or the network
-   * controls access.
+   * Confirms that a global guard, a proxy or the network decides who may see the page.
    *
    * @allowed `'I know'`
    * @default none
@@ -32,8 +31,7 @@ export interface RedisLockConsoleOptions {
   unguarded?: 'I know';
   /**
    * The actions that users of the page may take. `'release'` ends one lease, selected by its fencing token. The other
-   * actions run, pause and resume a job, like the methods of `SingletonJobs`, even if only another instance has the
-   * job.
+   * actions run, pause and resume a job, even if only another instance has it.
    *
    * @allowed `'release'`, `'runJob'`, `'pauseJob'`, `'resumeJob'`
    * @default none: the page is read-only

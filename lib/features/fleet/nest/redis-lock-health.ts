@@ -10,7 +10,7 @@ import { DEFAULT_NAME, registered } from '../../../nest/service-parts.js';
 /** Options of `RedisLockHealth.isHealthy()`. */
 export interface RedisLockHealthOptions extends HealthOptions {
   /**
-   * The lock service to check: the `service` name of a module registration.
+   * The name of the lock service to check: its module option `service`.
    *
    * @allowed the `service` of a registration
    * @default the default service

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 
 /** The maximum size of the package: bytes, and files. Raise one only for a feature that users need. */
-const LIMITS = { bytes: 2_525_000, files: 200, 'docs, bytes': 560_000, 'packed, bytes': 690_000 };
+const LIMITS = { bytes: 2_500_000, files: 200, 'docs, bytes': 560_000, 'packed, bytes': 690_000 };
 
 /**
  * @param {string} folder the folder to pack

@@ -18,17 +18,17 @@ export interface Holder {
   readonly ttlMs: number;
   /** The length of its lease in milliseconds: it was last renewed `leaseMs - ttlMs` ago. 0 if `isKept` is set. */
   readonly leaseMs: number;
-  /** Milliseconds since Redis granted it to that process. */
+  /** Milliseconds since Redis granted the resource to that process. */
   readonly heldMs: number;
   /** The number of times that a reentrant holder or a writer has entered the lock; otherwise 1. */
   readonly depth: number;
-  /** The number of permits of a semaphore that it holds; `undefined` in other modes. */
+  /** The number of semaphore permits that the holder has; `undefined` in other modes. */
   readonly permits?: number;
   /** The holder's own description (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;
-  /** `true` if the lease was passed on to another call in that process, whose label is not known yet. */
+  /** `true` if that process has passed the lease on to another of its calls, whose label is not known yet. */
   readonly isHandedOn?: true;
-  /** Set if it was released but is kept until its `minHoldMs` has passed. */
+  /** Set if the resource was released but is kept until `minHoldMs` has passed. */
   readonly isKept?: true;
 }
 

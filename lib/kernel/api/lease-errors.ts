@@ -224,7 +224,7 @@ function describeHeld(held: readonly string[]): string {
 export type NotLeaderReason =
   /** The instance is a candidate, but has not been elected yet. */
   | 'notElected'
-  /** Its term was released, and the instance campaigns again. */
+  /** The term was ended with `term.release()`, and the instance campaigns again. */
   | 'released'
   /** The instance has resigned. */
   | 'resigned'

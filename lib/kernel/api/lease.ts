@@ -18,13 +18,13 @@ export interface Lease extends AsyncDisposable {
   /** The number of semaphore permits that the lease has; `undefined` in other modes. */
   readonly permits: number | undefined;
   /**
-   * A number larger than the token of every earlier lease that this one excludes. Concurrent readers and permit holders
-   * have different tokens, in no particular order. Send it with each write, and let the receiver reject a token smaller
-   * than the largest it has seen. For several resources, it is the largest of their tokens; the next holder of any of
+   * A number that grows with every lease of the resource. Only concurrent readers and permit holders get their tokens
+   * in no particular order. Send the token with each write, and let the receiver reject a token that is smaller than
+   * the largest it has seen. A lease of several resources has the largest of their tokens; the next holder of any of
    * them gets a larger one.
    *
    * @throws InvalidLockOptionsError for several resources in different slots of a Redis Cluster: each slot numbers its
-   * leases separately, so the largest token could exceed the next holder's. Use {@link fencingTokenOf}
+   *   leases separately, so the largest token could exceed the next holder's. Use {@link fencingTokenOf}
    */
   readonly fencingToken: number;
   /**

@@ -65,13 +65,13 @@ export interface LockOrderEdge {
   /** The lock that the first call with this order held. */
   readonly heldResource: string;
   readonly heldMode: LockMode;
-  /** The call site that acquired it, if the stack of the inner call shows it. */
+  /** The call site that acquired the held lock, if known. */
   readonly heldAt?: string;
   /** The group of the lock that was wanted. */
   readonly wanted: string;
   readonly wantedResource: string;
   readonly wantedMode: LockMode;
-  /** The call site that wanted it. */
+  /** The call site that requested the wanted lock. */
   readonly wantedAt?: string;
 }
 

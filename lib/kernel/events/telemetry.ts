@@ -10,9 +10,9 @@ export interface LockStats {
   readonly resources: number;
   /** Leases that this process holds. */
   readonly leases: number;
-  /** Releases that are sent again until the store answers, or until the lock has expired. */
+  /** Releases that are sent again until Redis answers, or until the lock has expired. */
   readonly orphanReleases: number;
-  /** Resources that the store may still grant to a call that has given up. */
+  /** Resources that Redis may still grant to a call that has given up. */
   readonly lateGrants: number;
   /** Timers that limit commands and waits. */
   readonly alarms: number;

@@ -5,7 +5,7 @@ import type { LockMode } from '../api/lock-options.js';
 export interface LockWaiter {
   readonly instanceId: string;
   readonly mode: LockMode;
-  /** The number of permits of a semaphore that it waits for; `undefined` in other modes. */
+  /** The number of semaphore permits that the waiter requests; `undefined` in other modes. */
   readonly permits?: number;
   /** The waiting call's own description (option `label`). Any client of your Redis can write it. */
   readonly label?: LockLabel;

@@ -24,7 +24,7 @@ export interface LockLogEntry {
   readonly atMs: number;
   /** The `instanceId` of the application. */
   readonly instanceId: string;
-  /** The name of its lock service. */
+  /** The name of the lock service. */
   readonly service: string;
   readonly resource: string;
   readonly mode: LockMode;

@@ -8,7 +8,7 @@ import { adapt, type FenceTransaction } from './adapters.js';
 import { DIALECTS, type FenceDialect, findInError, TABLE } from './dialects.js';
 import { StaleFencingTokenError } from '../core/fence-errors.js';
 
-/** Whose writes a transaction has: the locked resource, and the fencing token of the lease. */
+/** The holder that writes in a transaction: its resource, and the fencing token of its lease. */
 export interface FencedHolder {
   readonly resource: string;
   readonly token: number;

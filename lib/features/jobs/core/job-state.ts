@@ -9,21 +9,21 @@ export interface RunRecord {
   /** When the run ended. Not set while it runs, for a crashed run, or for a missed tick. */
   readonly endedAt?: number;
   /**
-   * The outcome. `lost`: its lease was lost before it ended. `crashed`: its process never reported an end, and the
+   * The outcome. `lost`: the lease was lost before the run ended. `crashed`: the process never reported an end, and the
    * lease has expired. `missed`: there was no run, because no instance claimed the tick. Not set while it runs.
    */
   readonly outcome?: 'ok' | 'error' | 'lost' | 'crashed' | 'missed';
-  /** The instance that ran it; for a missed tick, the instance that noticed it. */
+  /** The instance of the run; for a missed tick, the instance that noticed it. */
   readonly instanceId: string;
   /** `true` if another instance was granted the run before, may have started it, and did not finish it. */
   readonly rerun: boolean;
   /** The attempt at the tick: 1 for the first run, 2 for the first rerun. Not set for a missed tick. */
   readonly attempt?: number;
-  /** `true` if it was requested with `runNow`. */
+  /** `true` if the run was requested with `runNow`. */
   readonly manual: boolean;
-  /** `true` if it was the one run for all missed ticks. */
+  /** `true` if this was the one run for all missed ticks. */
   readonly catchUp: boolean;
-  /** The fencing token of its lease. Not set for a missed tick. */
+  /** The fencing token of the run's lease. Not set for a missed tick. */
   readonly fencingToken?: number;
   /** The name of the error that the work threw, cut at 100 bytes. */
   readonly errorName?: string;

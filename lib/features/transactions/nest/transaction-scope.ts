@@ -30,7 +30,7 @@ export class TransactionScope implements TransactionHooks {
 
   /**
    * Calls a function that opens a transaction and resolves once the transaction has ended. Inside another `run`, the
-   * leases last until the end of the outer one.
+   * leases last until the outer `run` ends.
    *
    * @returns the result of the function, once the leases are released
    */

@@ -54,16 +54,16 @@ export interface GroupContention {
    * separately.
    */
   readonly group: string;
-  /** The number of its calls that are waiting now. */
+  /** The number of calls that are waiting now. */
   readonly waiting: number;
-  /** The number of its calls that had to wait and no longer do. The other calls were granted or rejected at once. */
+  /** The number of calls that had to wait, and no longer do. */
   readonly waited: number;
   /**
-   * The durations of its calls to acquire that were granted, or that waited and failed. Calls that were rejected at
-   * once, such as a `tryAcquire` of a busy resource, are left out, and so are candidates for a leadership.
+   * The durations of calls to acquire that were granted, or that waited and failed. Calls that were rejected at once,
+   * such as a `tryAcquire` of a busy resource, are left out, and so are candidates for a leadership.
    */
   readonly wait: Durations;
-  /** The durations of its leases that have ended. */
+  /** The durations of leases that have ended. */
   readonly hold: Durations;
 }
 

@@ -76,9 +76,9 @@ export interface FleetWait {
   readonly call: number;
   readonly resource: string;
   readonly mode: LockMode;
-  /** The time that it has waited so far, in milliseconds. */
+  /** The time that the call has waited so far, in milliseconds. */
   readonly waitedMs: number;
-  /** Its place in the queue of Redis, counted from 1. Only known for the first waiting call of an instance. */
+  /** The place in the queue in Redis, counted from 1. Only known for the first waiting call of an instance. */
   readonly place?: number;
   readonly group: string;
   /**
@@ -99,12 +99,12 @@ export interface FleetInstance {
   readonly pid: number;
   /** The version of this package. */
   readonly version: string;
-  /** The age of its lock service, in milliseconds. */
+  /** The age of the lock service, in milliseconds. */
   readonly uptimeMs: number;
-  /** The duration of one turn of its event loop when it was asked, in milliseconds. */
+  /** The duration of one turn of the event loop when the instance was asked, in milliseconds. */
   readonly loopDelayMs: number;
   /**
-   * The longest time for which its event loop was blocked within the last minute, as far as renewals noticed it, in
+   * The longest time for which the event loop was blocked within the last minute, as far as renewals noticed it, in
    * milliseconds.
    */
   readonly blockedMs: number;
@@ -114,13 +114,13 @@ export interface FleetInstance {
   readonly hearing: boolean;
   /** `renewalsFail`: a renewal has failed within the last minute. `shuttingDown`: it acquires no new locks. */
   readonly health: 'up' | 'renewalsFail' | 'shuttingDown';
-  /** Its leases, the longest held first. */
+  /** The leases, the longest held first. */
   readonly held: readonly FleetLease[];
-  /** Its waiting calls: first calls that already hold a lease, then the others, each sorted by the longest wait. */
+  /** The waiting calls: first calls that already hold a lease, then the others, each sorted by the longest wait. */
   readonly waiting: readonly FleetWait[];
-  /** The leaderships that it campaigns for. `elections`: the number of times it was elected in the last ten minutes. */
+  /** The leaderships that the instance campaigns for. `elections`: how often it was elected in the last ten minutes. */
   readonly leaderships: readonly { readonly name: string; readonly isLeader: boolean; readonly elections: number }[];
-  /** The names of the singleton jobs that it can run. */
+  /** The names of the singleton jobs that the instance can run. */
   readonly jobs: readonly string[];
   /**
    * Counts of the last minute. An instance counts from the first call of `fleet()` until a minute after the last one,
@@ -136,15 +136,15 @@ export interface FleetInstance {
     /** The number of calls that waited, and timed out. */
     readonly timedOut: number;
   } | null;
-  /** The number of leases that it lost in the last ten minutes, even if `lastMinute` is `null`. */
+  /** The number of leases that the instance lost in the last ten minutes, even if `lastMinute` is `null`. */
   readonly lostLately: number;
   /**
-   * Up to three resources for which its calls timed out in the last minute, the most time-outs first. Counted like
+   * Up to three resources for which calls timed out in the last minute, the most time-outs first. Counted like
    * `lastMinute`.
    */
   readonly timeouts: readonly { readonly resource: string; readonly calls: number }[];
   /**
-   * Up to five groups that its calls waited for in the last five to ten minutes, the longest waits first. Counted like
+   * Up to five groups that calls waited for in the last five to ten minutes, the longest waits first. Counted like
    * `lastMinute`.
    */
   readonly blockers: readonly {
@@ -156,8 +156,8 @@ export interface FleetInstance {
     readonly calls: number;
   }[];
   /**
-   * Locks that its calls have acquired in opposite orders, so that they can deadlock. Each entry is a cycle of calls
-   * that wanted one lock while they held another. Only the first three cycles are listed.
+   * Locks that calls of the instance have acquired in opposite orders, so that the calls can deadlock. Each entry is a
+   * cycle of calls that wanted one lock while they held another. Only the first three cycles are listed.
    */
   readonly lockOrders: readonly (readonly {
     readonly holds: string;

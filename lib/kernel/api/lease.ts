@@ -40,7 +40,7 @@ export interface Lease extends AsyncDisposable {
   readonly signal: AbortSignal;
   /** Returns true if the lease is valid now, by the monotonic clock of this process. Needs no round trip. */
   isHeld(): boolean;
-  /** Milliseconds until the lease ends unless it is renewed; 0 if it is not held. */
+  /** Milliseconds until the lease ends unless it is renewed; 0 if the lease is not held. */
   remainingMs(): number;
   /** @throws LeaseLostError if the lease is not held */
   assertHeld(): void;

@@ -54,7 +54,7 @@ export interface LockTelemetrySource {
   onBlocked(listener: (blocked: BlockedTime) => void): () => void;
 }
 
-/** A part of a wait that has ended. */
+/** The time that a call waited for the calls of one group. */
 export interface BlockedTime {
   /** The group of the call that waited. */
   readonly group: string;

@@ -35,7 +35,7 @@ export class Semaphore {
     this.#total = total;
   }
 
-  /** The total number of permits, as this object passes it with each call. */
+  /** The total number of permits, which this object passes with each call. */
   get permits(): number {
     return this.#total;
   }

@@ -1,7 +1,7 @@
 import type { Holder, LockLabel } from '../api/holder.js';
 import type { LockMode } from '../api/lock-options.js';
 
-/** A waiter in the queue in Redis: one call of its process, and all calls of that process that wait behind it. */
+/** A process that waits in the queue in Redis, for one or more of its calls. */
 export interface LockWaiter {
   readonly instanceId: string;
   readonly mode: LockMode;

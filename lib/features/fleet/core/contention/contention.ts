@@ -75,7 +75,7 @@ export interface Contention {
   readonly instanceId: string;
   /** When counting began, by the clock of this machine, in epoch milliseconds. */
   readonly since: number;
-  /** The time since then, in milliseconds. */
+  /** The time for which calls have been counted, in milliseconds. */
   readonly forMs: number;
   /** The waits and holds of each group. Groups that have waited longest in total come first. */
   readonly groups: readonly GroupContention[];

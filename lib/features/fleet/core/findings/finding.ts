@@ -32,12 +32,13 @@ export const FINDING_KINDS = [
 ] as const;
 export type FindingKind = (typeof FINDING_KINDS)[number];
 
-/** `critical`: work is blocked, or locks are unavailable. `warning`: that will or may happen. `note`: worth knowing. */
 export const SEVERITIES = ['critical', 'warning', 'note'] as const;
 
 /** One problem, with its culprit and the right action. */
 export interface Finding {
-  /** The urgency of the problem. */
+  /**
+   * `critical`: work is blocked, or locks are unavailable. `warning`: that will or may happen. `note`: worth knowing.
+   */
   readonly severity: (typeof SEVERITIES)[number];
   /** The kind of problem. The values are stable, so programs can rely on them. */
   readonly kind: FindingKind;
@@ -54,7 +55,7 @@ export interface Finding {
   };
   /** When the problem began, in epoch milliseconds, by the clock of Redis. */
   readonly since?: number;
-  /** The number of calls that wait because of it, and up to five groups of their work. */
+  /** The number of calls that wait because of the problem, and up to five groups of these calls. */
   readonly blocked?: { readonly calls: number; readonly works: readonly string[] };
   /** The right action. `command` is quoted for a shell. */
   readonly action: { readonly text: string; readonly command: string };

@@ -56,7 +56,7 @@ export interface FleetLease {
   readonly resource: string;
   readonly mode: LockMode;
   readonly fencingToken: number;
-  /** Milliseconds since its call acquired the resource. */
+  /** Milliseconds since the call acquired the resource. */
   readonly heldMs: number;
   /** The time until the lease ends unless it is renewed, by the clock of its process, in milliseconds. */
   readonly leftMs: number;
@@ -162,7 +162,7 @@ export interface FleetInstance {
   readonly lockOrders: readonly (readonly {
     readonly holds: string;
     readonly wants: string;
-    /** The call site that wanted it, relative to the working directory of that process. */
+    /** The call site that requested the wanted lock, relative to the working directory of that process. */
     readonly callSite?: string;
   }[])[];
   /** The number of entries that were left out of each list. */
@@ -202,7 +202,8 @@ export interface FleetReport {
    */
   readonly silent: readonly string[];
   /**
-   * The ids of all subscribed instances, including those of other databases; `null` if Redis does not list all of them.
+   * The ids of all instances that are subscribed to messages, including instances of other databases of this Redis;
+   * `null` if Redis does not list all of them.
    */
   readonly subscribed: readonly string[] | null;
   /** The number of answers that could not be read: forged, too long, or of a newer version. */

@@ -8,6 +8,7 @@ import {
   type ResolvedDefaults,
   type ResolvedLockOptions,
   resolveLockOptions,
+  SharedOptions,
 } from './api/lock-options.js';
 import {
   assertSupported,
@@ -61,6 +62,7 @@ export class LockClient {
   readonly #plainOptions: ResolvedLockOptions;
   /** The options of decorated methods, resolved once. */
   readonly #fixedOptions = new WeakMap<LockOptions, ResolvedLockOptions>();
+  readonly #sharedOptions = new SharedOptions();
   readonly #tryDefaults: ResolvedDefaults;
   readonly #checkName: typeof checkOwnResource;
   #shutdown: Promise<void> | undefined;
@@ -136,14 +138,16 @@ export class LockClient {
     const known = this.#fixedOptions.get(options);
     if (known) return known;
     const resolved = resolveLockOptions(options, this.deps.defaults);
-    if (isFixed(options)) this.#fixedOptions.set(options, resolved);
+    if (!isFixed(options)) return this.#sharedOptions.share(resolved);
+    this.#fixedOptions.set(options, resolved);
     return resolved;
   }
 
   async tryAcquire(resource: ResourceNames, options?: LockOptions, origin?: Origin): Promise<Acquired | null> {
     const names = this.#namesOf(resource, 'tryAcquire', options);
     try {
-      return await this.leases.acquire(names, resolveLockOptions(options, this.#tryDefaults), origin);
+      const resolved = resolveLockOptions(options, this.#tryDefaults);
+      return await this.leases.acquire(names, this.#sharedOptions.share(resolved), origin);
     } catch (error) {
       return nullIfBusy(error);
     }

@@ -23,7 +23,7 @@ export abstract class LocalLine implements ReportedWait {
   protected abstract readonly waiter: StoreWaiter | undefined;
   protected abstract readonly storeLeases: OneOrSeveral;
   /** Only set while a call with `onWait` may wait. */
-  protected abstract placeReports: PlaceReports | undefined;
+  protected abstract placeReports?: PlaceReports | undefined;
 
   /** First come, first served. */
   get calls(): PendingCall[] {
@@ -93,7 +93,7 @@ export abstract class LocalLine implements ReportedWait {
   }
 
   protected reportWait(call: PendingCall, now = this.deps.clock.now()): void {
-    reportWait(this.deps.observers, this, call, now, this.#placeOf(call));
+    reportWait(this.deps.observers, this, call, now, this.placeOf(call));
   }
 
   protected timeoutError(call: PendingCall): Error {
@@ -101,7 +101,7 @@ export abstract class LocalLine implements ReportedWait {
     noteReasons(this.facts, call.options, now);
     const askedAt = this.waiter ? this.waiter.asked?.at : askedToStopAt(firstOf(this.storeLeases));
     const details = {
-      place: this.#placeOf(call),
+      place: this.placeOf(call),
       heldByCaller: heldByCaller(this.resource, call, this.lines, this.deps),
       cancelRequestedMsAgo: askedAt === undefined ? undefined : now - askedAt,
     };
@@ -109,7 +109,7 @@ export abstract class LocalLine implements ReportedWait {
   }
 
   /** Only known for the call that the waiter asks for: other processes may be between it and the calls behind it. */
-  #placeOf(call: PendingCall): number | undefined {
+  private placeOf(call: PendingCall): number | undefined {
     return this.waiter?.call === call ? this.waiter.place : undefined;
   }
 }

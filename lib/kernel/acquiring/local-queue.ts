@@ -53,7 +53,7 @@ export class LocalQueue extends LocalLine implements WaiterListener {
   #log: AttemptLog | undefined;
   protected waiting = NO_CALLS;
   protected waiter: StoreWaiter | undefined;
-  protected placeReports: PlaceReports | undefined;
+  declare protected placeReports?: PlaceReports | undefined;
   protected storeLeases: OneOrSeveral;
 
   constructor(
@@ -87,19 +87,19 @@ export class LocalQueue extends LocalLine implements WaiterListener {
       const refusal = refusalOfNewest(call, this.deps.store);
       if (refusal !== undefined) {
         call.fail(refusal);
-        return this.#checkIdle();
+        return this.checkIdle();
       }
-      if (newest.cancels) this.#endOlderWaits();
+      if (newest.cancels) this.endOlderWaits();
     }
     const storeLease = this.size === 0 ? sharableWith(this.storeLeases, call.options) : undefined;
-    if (storeLease) return this.#grantFrom(storeLease, call);
-    const isFirst = this.#mayAskStore(call);
+    if (storeLease) return this.grantFrom(storeLease, call);
+    const isFirst = this.mayAskStore(call);
     const refusal = isFirst ? undefined : refusalOf(call, this.waiter, this, this.deps.clock);
     if (refusal !== undefined) return call.fail(refusal);
-    if (signal) call.onAbort(() => this.#dismiss(call, aborted(this.resource, this.#endOf(call), signal)));
+    if (signal) call.onAbort(() => this.dismiss(call, aborted(this.resource, this.endOf(call), signal)));
     if (call.options.onWait !== undefined) this.reportPlaceOf(call);
     if (isFirst) {
-      const waiter = this.#waiterFor(call);
+      const waiter = this.waiterFor(call);
       waiter.askFirst();
       // Last, because listeners of the signal may release.
       if (newest?.cancels) askToStop(this.resource, firstOf(this.storeLeases), this.deps.store.instanceId, this.deps);
@@ -108,7 +108,7 @@ export class LocalQueue extends LocalLine implements WaiterListener {
     if (this.waiting === NO_CALLS) this.waiting = new WaitingCalls();
     this.waiting.add(call);
     // First, because an observer may end the call.
-    call.onTime((isOver) => (isOver ? this.#outOfTime(call) : this.waitsLong(call)));
+    call.onTime((isOver) => (isOver ? this.giveUp(call) : this.waitsLong(call)));
     if (call.options.followed) followWaits(this, [call]);
     watchForDeadlock(this.resource, call, this.deps);
     // It begins to wait as it joins: reading the clock costs.
@@ -116,21 +116,21 @@ export class LocalQueue extends LocalLine implements WaiterListener {
   }
 
   /** A newer call of this process cancels pending calls that are `cancellable`, then joins. */
-  #endOlderWaits(): void {
+  private endOlderWaits(): void {
     const waiter = this.waiter;
     const ended = this.calls.filter(({ options }) => options.newest?.yields);
     for (const call of ended) this.waiting.delete(call);
     if (waiter && ended.includes(waiter.call)) {
       waiter.withdraw();
       this.waiter = undefined;
-      if (this.waiting.size > 0) this.#goOn();
+      if (this.waiting.size > 0) this.goOn();
     }
     const { instanceId } = this.deps.store;
     for (const call of ended) call.fail(LockAbortedError.superseded(this.resource, instanceId, false));
   }
 
   /** Called when the call of the waiter has to wait, so there may be too many calls behind it. */
-  #noteWait(): void {
+  private noteWait(): void {
     // A listener may have ended the call.
     if (this.waiter === undefined) return;
     for (const [call, why] of refusedBehind(this.waiter, this.waiting, this, this.deps.clock)) {
@@ -152,22 +152,22 @@ export class LocalQueue extends LocalLine implements WaiterListener {
       onHandedOver();
       return undefined;
     }
-    if (this.#successorOf(storeLease, hold.endedAt!)) {
+    if (this.successorOf(storeLease, hold.endedAt!)) {
       onHandedOver();
-      this.#handOver(hold);
+      this.handOver(hold);
       return undefined;
     }
     this.storeLeases = withoutLease(this.storeLeases, storeLease);
     if (storeLease.minHoldMs > 0) {
       // The next call waits in the store, like calls of other processes. It asks before the release, which then sends
       // the waiter the time at which the resource becomes free.
-      this.#goOn();
+      this.goOn();
       return this.deps.orphanReleases.release(storeLease, backgroundRelease);
     }
     const next = this.waiter ? undefined : this.waiting.next();
-    if (next) return this.#waiterFor(next).askAndRelease(owner);
+    if (next) return this.waiterFor(next).askAndRelease(owner);
     const released = this.deps.store.release(owner, backgroundRelease);
-    this.#checkIdle();
+    this.checkIdle();
     return released;
   }
 
@@ -175,7 +175,7 @@ export class LocalQueue extends LocalLine implements WaiterListener {
    * Returns the call that gets the lock if the store lease is handed over now: the first of all. If the waiter asks for
    * that one, the next call must be able to take its place in the store.
    */
-  #successorOf(storeLease: StoreLease, now: number): PendingCall | undefined {
+  private successorOf(storeLease: StoreLease, now: number): PendingCall | undefined {
     const waiter = this.waiter;
     const next = this.waiting.first;
     const first = waiter?.call ?? next;
@@ -186,18 +186,18 @@ export class LocalQueue extends LocalLine implements WaiterListener {
   }
 
   /** Hands the lock over in memory, or releases it if observers made the pending calls give up. */
-  #handOver(hold: Hold): void {
+  private handOver(hold: Hold): void {
     const { storeLease } = hold;
     const now = this.deps.clock.now();
-    const successor = this.#successorOf(storeLease, now);
+    const successor = this.successorOf(storeLease, now);
     if (successor) {
       const next = this.waiting.next()!;
       this.waiter?.continueFor(next);
-      return this.#grantFrom(storeLease, successor, now);
+      return this.grantFrom(storeLease, successor, now);
     }
     this.storeLeases = withoutLease(this.storeLeases, storeLease);
     this.deps.orphanReleases.start(hold.owner, hold);
-    this.#goOn();
+    this.goOn();
   }
 
   lost(hold: Hold): void {
@@ -208,11 +208,11 @@ export class LocalQueue extends LocalLine implements WaiterListener {
       this.log.unanswered(renewedTooLate());
     }
     this.storeLeases = withoutLease(this.storeLeases, storeLease);
-    this.#goOn();
+    this.goOn();
   }
 
   downgraded(): void {
-    this.#goOn();
+    this.goOn();
   }
 
   /** Takes the grant of a message. @returns whether it is for the waiter of this queue */
@@ -245,13 +245,13 @@ export class LocalQueue extends LocalLine implements WaiterListener {
 
   /** Fails every waiting call that `end` ends, because the application is shutting down. */
   close(end: AbortSignal): void {
-    const ended = this.calls.filter((call) => this.#endOf(call) === end);
+    const ended = this.calls.filter((call) => this.endOf(call) === end);
     // The first one last: its place may pass to another call.
-    for (const call of ended.toReversed()) this.#dismiss(call, new LockShutdownError(this.resource));
-    this.#checkIdle();
+    for (const call of ended.toReversed()) this.dismiss(call, new LockShutdownError(this.resource));
+    this.checkIdle();
   }
 
-  #endOf({ isInWork }: PendingCall): AbortSignal {
+  private endOf({ isInWork }: PendingCall): AbortSignal {
     return isInWork ? this.deps.drained : this.deps.closing;
   }
 
@@ -262,22 +262,22 @@ export class LocalQueue extends LocalLine implements WaiterListener {
     this.log.busy();
     const storeLease = new StoreLease(owner, fencingToken, sentAt, call.options, clock, now);
     if (hasChangedLabel) markLabelStale(storeLease, owner.label, store, now);
-    this.#add(storeLease);
+    this.add(storeLease);
     grant(call, storeLease, now);
-    this.#goOn();
+    this.goOn();
   }
 
   addGranted(storeLease: StoreLease): void {
     this.#log?.busy();
-    this.#add(storeLease);
+    this.add(storeLease);
   }
 
-  #add(storeLease: StoreLease): void {
+  private add(storeLease: StoreLease): void {
     this.storeLeases = withLease(this.storeLeases, storeLease);
   }
 
   outOfTime(): void {
-    this.#outOfTime(this.waiter!.call);
+    this.giveUp(this.waiter!.call);
   }
 
   waitsOn(now: number): void {
@@ -286,13 +286,13 @@ export class LocalQueue extends LocalLine implements WaiterListener {
     watchForDeadlock(this.resource, call, this.deps);
     this.reportWait(call, now);
     this.deps.observers.onAnswer?.(this.resource, this.log.holders(now));
-    this.#noteWait();
+    this.noteWait();
     this.placeReports?.report(now);
   }
 
   waitsForStore(): void {
     this.reportWait(this.waiter!.call);
-    this.#noteWait();
+    this.noteWait();
   }
 
   full(now: number, newer?: string): void {
@@ -303,7 +303,7 @@ export class LocalQueue extends LocalLine implements WaiterListener {
     else this.refused(remoteFullError(this, call, now));
   }
 
-  #waiterFor(call: PendingCall): StoreWaiter {
+  private waiterFor(call: PendingCall): StoreWaiter {
     const { newest } = call.options;
     const owner = createOwner(this.resource, call.options, this.deps);
     call.stopWatching();
@@ -311,7 +311,7 @@ export class LocalQueue extends LocalLine implements WaiterListener {
   }
 
   /** Grants without a command: the call reads beside the other readers, or takes over from the holder that released. */
-  #grantFrom(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
+  private grantFrom(storeLease: StoreLease, call: PendingCall, now = this.deps.clock.now()): void {
     storeLease.mintToken();
     const { label } = call.options;
     if (label !== undefined || storeLease.label !== undefined) passLabel(storeLease, label, this.deps.store, now);
@@ -319,18 +319,18 @@ export class LocalQueue extends LocalLine implements WaiterListener {
   }
 
   /** Returns true if the store can be asked for this call now, if it is the first one. */
-  #mayAskStore(call: PendingCall): boolean {
+  private mayAskStore(call: PendingCall): boolean {
     if (this.waiter) return false;
     if (!excludes(this.storeLeases, call.options)) return true;
     return needsPlace(call.options) && (this.waiting.first ?? call) === call;
   }
 
-  #outOfTime(call: PendingCall): void {
-    this.#dismiss(call, this.timeoutError(call));
+  private giveUp(call: PendingCall): void {
+    this.dismiss(call, this.timeoutError(call));
   }
 
   /** Fails a call. If the waiter asks for it, the next call takes its place, even in the queue of the store. */
-  #dismiss(call: PendingCall, error: Error): void {
+  private dismiss(call: PendingCall, error: Error): void {
     const waiter = this.waiter;
     if (waiter?.call !== call) {
       this.waiting.delete(call);
@@ -349,27 +349,28 @@ export class LocalQueue extends LocalLine implements WaiterListener {
     waiter.withdraw();
     this.waiter = undefined;
     waiter.call.fail(error);
-    this.#goOn();
+    this.goOn();
   }
 
-  #goOn(): void {
+  private goOn(): void {
     for (let next = this.waiting.first; next && !this.waiter; next = this.waiting.first) {
       // Asked once only: a moment later the store lease may have reached its last token or its time.
       const storeLease = sharableWith(this.storeLeases, next.options);
-      if (!storeLease && !this.#mayAskStore(next)) return;
+      if (!storeLease && !this.mayAskStore(next)) return;
       this.waiting.delete(next);
-      if (storeLease) this.#grantFrom(storeLease, next);
-      else this.#waiterFor(next).ask();
+      if (storeLease) this.grantFrom(storeLease, next);
+      else this.waiterFor(next).ask();
     }
-    this.#checkIdle();
+    this.checkIdle();
   }
 
-  #checkIdle(): void {
+  private checkIdle(): void {
     if (this.size > 0) return;
     if (this.storeLeases === undefined) this.lines.delete(this.resource);
     this.#log = undefined;
     this.waiting = NO_CALLS;
-    this.placeReports?.stop();
+    if (this.placeReports === undefined) return;
+    this.placeReports.stop();
     this.placeReports = undefined;
   }
 }

@@ -465,6 +465,45 @@ export function fillLockOptions(
   return { ...labelled, strictOrder: true, newest: { cancels: onBusy === 'cancelHolder', yields: cancellable } };
 }
 
+/** The number of different options that are remembered. */
+const REMEMBERED = 8;
+
+/** Lets leases and waiting calls with equal options share one object. Keeps nothing that belongs to a single call. */
+export class SharedOptions {
+  readonly #known: ResolvedLockOptions[] = [];
+  #next = 0;
+
+  share(options: ResolvedLockOptions): ResolvedLockOptions {
+    const { signal, retry, label, onWait, newest } = options;
+    if ((signal ?? retry ?? label ?? onWait ?? newest) !== undefined) return options;
+    for (const known of this.#known) if (hasSameValues(options, known)) return known;
+    this.#known[this.#next++ % REMEMBERED] = options;
+    return options;
+  }
+}
+
+/** Written out: a loop over the names would take ten times as long. */
+function hasSameValues(a: ResolvedLockOptions, b: ResolvedLockOptions): boolean {
+  return (
+    a.waitMs === b.waitMs &&
+    a.leaseMs === b.leaseMs &&
+    a.group === b.group &&
+    a.mode === b.mode &&
+    a.permits === b.permits &&
+    a.unavailableMs === b.unavailableMs &&
+    a.watchdog === b.watchdog &&
+    a.attemptTimeoutMs === b.attemptTimeoutMs &&
+    a.strictOrder === b.strictOrder &&
+    a.maxWaiters === b.maxWaiters &&
+    a.backgroundRelease === b.backgroundRelease &&
+    a.maxAhead === b.maxAhead &&
+    a.maxHoldMs === b.maxHoldMs &&
+    a.minHoldMs === b.minHoldMs &&
+    a.onLost === b.onLost &&
+    a.warnAfterMs === b.warnAfterMs
+  );
+}
+
 /** The permits that a call asks for, and the size that it states for the semaphore. */
 export interface PermitRequest {
   /** The number of permits it wants, all or none. */

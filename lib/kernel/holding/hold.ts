@@ -29,26 +29,27 @@ export interface Grant {
 /**
  * One lock that a caller in this process holds, from its acquisition to its release or loss. A reentrant holder has one
  * lease on it for each time it has entered.
+ *
+ * A process may have thousands. So what few of them need is only set then, and methods are `private`: one with a `#` takes
+ * a word in each object, as a field does.
  */
 export class Hold implements LocalHolder {
   renewable: boolean;
-  readonly acquiredAt: number;
   /** Only set once it is released. A number with a fraction, or one that is infinite, takes 16 more bytes in each hold. */
   endedAt: number | undefined = undefined;
   depth = 1;
-  /** The number of leases that may write. */
-  writers: number;
+  /** The number of leases that may write. Only set in mode `write`. */
+  declare writers: number;
   dueAt = 0;
   heapIndex = -1;
   /** Its index in the list of active holds; -1 while it is not there. Maintained by that list. */
   activeIndex = -1;
   /** The async context in which the listeners of its signal run. */
   context: AsyncContext | undefined;
-  /** For leak detection: the user's object, its origin, and whether it is watched. */
+  /** For leak detection: the user's object, and its origin. */
   handle: object | undefined;
   origin: Origin | undefined;
-  isWatched = false;
-  /** As text, once it is watched. */
+  /** As text, once leak detection watches it. */
   callSite: string | undefined = undefined;
   declare isLeaked?: true;
   /** The hold time after which observers are warned; 0 for never, or if they were warned. */
@@ -57,18 +58,20 @@ export class Hold implements LocalHolder {
   declare followed?: Traces | undefined;
   /** Set once a newer call has asked it to stop. */
   declare stopped?: { readonly at: number; readonly error: LockAbortedError };
-  #isRenewedNoMore = false;
+  declare private isRenewedNoMore?: true;
   /** The end of its `maxHoldMs`, if it has one. */
-  #endsAt: number | undefined;
+  declare private endsAt?: number | undefined;
   #state: 'held' | 'released' | 'lost' = 'held';
-  #lossError: LeaseLostError | undefined;
-  #controller: AbortController | undefined;
+  declare private lostBy?: LeaseLostError;
+  declare private controller?: AbortController;
   /** Commands of one hold that could not be executed in another order. */
-  #inOrder: Promise<unknown> | undefined;
+  declare private lastInOrder?: Promise<unknown>;
   /** `true` while a command with its depth is under way. Only set after a re-entry. */
   declare isTellingDepth?: boolean;
   /** The leases that its store lease had before it. */
   readonly #handOvers: number;
+  /** Not set if it began with its store lease. */
+  readonly #acquiredAt: number | undefined;
 
   constructor(
     readonly storeLease: StoreLease,
@@ -79,12 +82,16 @@ export class Hold implements LocalHolder {
   ) {
     this.context = context;
     storeLease.addHolder(this);
-    this.writers = storeLease.mode === 'write' ? 1 : 0;
+    if (storeLease.mode === 'write') this.writers = 1;
     this.#handOvers = storeLease.handOvers;
     this.renewable = options.watchdog;
-    this.acquiredAt = acquiredAt;
+    this.#acquiredAt = acquiredAt === storeLease.beganAt ? undefined : acquiredAt;
     this.#warnAfterMs = finite(options.warnAfterMs);
-    this.#endsAt = endOf(this.acquiredAt, options.maxHoldMs);
+    if (options.maxHoldMs !== Infinity) this.endsAt = acquiredAt + options.maxHoldMs;
+  }
+
+  get acquiredAt(): number {
+    return this.#acquiredAt ?? this.storeLease.beganAt;
   }
 
   private get clock(): Clock {
@@ -118,7 +125,7 @@ export class Hold implements LocalHolder {
   /** The monotonic time after which another process may hold the lock. */
   get deadline(): number {
     const { deadline } = this.storeLease;
-    return this.#endsAt === undefined ? deadline : Math.min(deadline, this.#endsAt);
+    return this.endsAt === undefined ? deadline : Math.min(deadline, this.endsAt);
   }
 
   get warnAt(): number {
@@ -140,13 +147,13 @@ export class Hold implements LocalHolder {
 
   /** After the event loop was blocked, the timers are late, and no flag may be trusted. */
   checkHeld(): boolean {
-    return this.#state === 'held' && this.#checkHeldAt(this.clock.now());
+    return this.#state === 'held' && this.checkHeldAt(this.clock.now());
   }
 
-  #checkHeldAt(now: number): boolean {
+  private checkHeldAt(now: number): boolean {
     if (this.#state !== 'held') return false;
     if (now < this.deadline) return true;
-    this.lose(this.#reasonAtDeadline());
+    this.lose(this.reasonAtDeadline());
     return false;
   }
 
@@ -156,20 +163,20 @@ export class Hold implements LocalHolder {
 
   /** Returns the length of a renewal sent now, cut so that the store does not keep the lock after `maxHoldMs`. */
   renewalMs(leaseMs = this.leaseMs): number {
-    if (this.#endsAt === undefined) return Math.max(1, leaseMs);
-    return Math.max(1, Math.min(leaseMs, leaseFor(this.#endsAt - this.clock.now())));
+    if (this.endsAt === undefined) return Math.max(1, leaseMs);
+    return Math.max(1, Math.min(leaseMs, leaseFor(this.endsAt - this.clock.now())));
   }
 
   get signal(): AbortSignal {
     this.context ??= currentContext();
-    this.#controller ??= lastingController();
+    this.controller ??= lastingController();
     this.checkHeld();
-    if (this.#whyToStop && !this.#controller.signal.aborted) this.#controller.abort(this.#whyToStop);
-    return this.#controller.signal;
+    if (this.whyToStop && !this.controller.signal.aborted) this.controller.abort(this.whyToStop);
+    return this.controller.signal;
   }
 
-  get #whyToStop(): Error | undefined {
-    return this.stopped?.error ?? this.#lossError;
+  private get whyToStop(): Error | undefined {
+    return this.stopped?.error ?? this.lostBy;
   }
 
   /**
@@ -180,7 +187,7 @@ export class Hold implements LocalHolder {
   askToStop(error: LockAbortedError): boolean {
     if (this.stopped !== undefined || !this.checkHeld()) return false;
     this.stopped = { at: this.clock.now(), error };
-    if (this.#controller) this.context!.runInAsyncScope(this.#abort, this);
+    if (this.controller) this.context!.runInAsyncScope(this.abort, this);
     return true;
   }
 
@@ -188,26 +195,26 @@ export class Hold implements LocalHolder {
   lose(reason: LeaseLossReason): void {
     if (this.#state !== 'held') return;
     this.#state = 'lost';
-    const explained = reason === 'notRenewed' ? this.#whyNotRenewed() : undefined;
-    this.#lossError = new LeaseLostError(this.owner.resource, reason, this.fencingToken, explained);
-    this.losses.lost(this, this.#lossError);
-    if (this.#controller) this.context!.runInAsyncScope(this.#abort, this);
+    const explained = reason === 'notRenewed' ? this.whyNotRenewed() : undefined;
+    this.lostBy = new LeaseLostError(this.owner.resource, reason, this.fencingToken, explained);
+    this.losses.lost(this, this.lostBy);
+    if (this.controller) this.context!.runInAsyncScope(this.abort, this);
   }
 
-  #abort(): void {
-    this.#controller!.abort(this.#whyToStop);
+  private abort(): void {
+    this.controller!.abort(this.whyToStop);
   }
 
   /** Drops the data of the caller. Without a signal there is no listener, and a later caller brings its own context. */
   dropContext(): void {
-    if (!this.#controller) this.context = undefined;
+    if (!this.controller) this.context = undefined;
   }
 
   /** From now on, the hold ends with its current lease, even if other holders of this process renew that lease. */
   renewNoMore(): void {
     this.renewable = false;
-    this.#isRenewedNoMore = true;
-    this.#endsAt = this.deadline;
+    this.isRenewedNoMore = true;
+    this.endsAt = this.deadline;
   }
 
   /**
@@ -216,46 +223,46 @@ export class Hold implements LocalHolder {
    */
   begin({ watchdog, maxHoldMs }: Pick<ResolvedLockOptions, 'watchdog' | 'maxHoldMs'>): void {
     this.renewable = watchdog;
-    this.#endsAt = endOf(this.clock.now(), maxHoldMs);
+    this.endsAt = maxHoldMs === Infinity ? undefined : this.clock.now() + maxHoldMs;
   }
 
   /** `true` if renewals have stopped because no caller can release it. */
   get isLeftToEnd(): boolean {
-    return this.#isRenewedNoMore;
+    return this.isRenewedNoMore === true;
   }
 
   /** The loss of the lease, if another process may have held the lock since. */
   get loss(): LeaseLostError | undefined {
     this.checkHeld();
     // A lease that a shutdown has ended is not renewed any more. Until its deadline, no other process holds the lock.
-    const isKept = this.#lossError?.reason === 'shutdown' && this.clock.now() < this.deadline;
-    return isKept ? undefined : this.#lossError;
+    const isKept = this.lostBy?.reason === 'shutdown' && this.clock.now() < this.deadline;
+    return isKept ? undefined : this.lostBy;
   }
 
   /** Returns the error of code that needs the lease: the reason for its loss, or that it was released. */
   lossError(): LeaseLostError {
-    return this.#lossError ?? new LeaseLostError(this.owner.resource, 'released', this.fencingToken);
+    return this.lostBy ?? new LeaseLostError(this.owner.resource, 'released', this.fencingToken);
   }
 
   /** Ends it before the store does, so that nothing enters or renews it. @returns `false` if it was lost before */
   end(): boolean {
     const now = this.clock.now();
     this.endedAt = now;
-    if (!this.#checkHeldAt(now)) return false;
+    if (!this.checkHeldAt(now)) return false;
     this.#state = 'released';
     return true;
   }
 
   /** Runs a command that changes the hold, after those before it: of two in flight, either could arrive first. */
   inOrder<T>(command: () => Promise<T>): Promise<T> {
-    const result = this.#inOrder ? this.#inOrder.then(command) : command();
-    this.#inOrder = result.catch(() => {});
+    const result = this.lastInOrder ? this.lastInOrder.then(command) : command();
+    this.lastInOrder = result.catch(() => {});
     return result;
   }
 
-  #whyNotRenewed(): string {
+  private whyNotRenewed(): string {
     const { storeLease, leaseMs } = this;
-    if (this.#isRenewedNoMore) return LEAKED;
+    if (this.isRenewedNoMore) return LEAKED;
     const now = this.clock.now();
     // Unless it had ended when the last confirmed command was sent, to a millisecond.
     const confirmedAt = storeLease.deadline - validUntil(0, leaseMs);
@@ -265,15 +272,11 @@ export class Hold implements LocalHolder {
     return explainNotRenewed(leaseMs, { blockedMs, unansweredMs, failure: trouble?.cause.message });
   }
 
-  #reasonAtDeadline(): LeaseLossReason {
-    if (this.#isRenewedNoMore) return 'notRenewed';
-    if (this.#endsAt !== undefined && this.clock.now() >= this.#endsAt) return 'maxHold';
+  private reasonAtDeadline(): LeaseLossReason {
+    if (this.isRenewedNoMore) return 'notRenewed';
+    if (this.endsAt !== undefined && this.clock.now() >= this.endsAt) return 'maxHold';
     return this.renewable ? 'notRenewed' : 'expired';
   }
-}
-
-function endOf(since: number, ms: number): number | undefined {
-  return ms === Infinity ? undefined : since + ms;
 }
 
 function finite(ms = Infinity): number {

@@ -89,9 +89,10 @@ type HandOverOptions = Pick<
 export class StoreLease {
   /** Nearly always one, so that one needs no list. */
   #holders: LocalHolder | readonly LocalHolder[] = NONE;
-  mode: LockMode;
-  /** `true` if the store is known to have it in mode `read`. */
-  isReadLock: boolean;
+  /** Only set once it was downgraded. */
+  declare private modeNow?: LockMode;
+  /** Only set once the store has confirmed that. */
+  declare isDowngraded?: true;
   /** Only set if some of its permits were released. */
   declare private permitsNow?: PermitRequest | undefined;
   /** The number of permits left after a command without an answer: it may have been executed, or may still be. */
@@ -134,8 +135,6 @@ export class StoreLease {
     readonly beganAt = clock.now(),
     releasedBy?: StoreRelease,
   ) {
-    this.mode = options.mode;
-    this.isReadLock = options.mode === 'read';
     this.#leaseMs = options.leaseMs;
     this.#confirmedUntil = validUntil(sentAt, options.leaseMs);
     this.nextRenewalAt = sentAt + options.leaseMs / 3;
@@ -149,6 +148,19 @@ export class StoreLease {
 
   set leaseMs(leaseMs: number) {
     this.#leaseMs = leaseMs;
+  }
+
+  get mode(): LockMode {
+    return this.modeNow ?? this.options.mode;
+  }
+
+  set mode(mode: LockMode) {
+    this.modeNow = mode;
+  }
+
+  /** `true` if the store is known to have it in mode `read`. */
+  get isReadLock(): boolean {
+    return this.isDowngraded === true || this.options.mode === 'read';
   }
 
   get permits(): PermitRequest | undefined {
@@ -279,13 +291,13 @@ export class StoreLease {
     this.#unanswered = this.#unanswered ? [...this.#unanswered, renewal] : [renewal];
     return send().then(
       (isRenewed) => {
-        if (isRenewed) this.#confirm(renewal);
+        if (isRenewed) this.confirm(renewal);
         return isRenewed;
       },
       (error: unknown) => {
         const cause = asStoreError(error);
-        if (cause.failure === 'unknown') this.#forget(renewal);
-        else this.#dismiss(renewal);
+        if (cause.failure === 'unknown') this.forget(renewal);
+        else this.dismiss(renewal);
         throw cause;
       },
     );
@@ -305,7 +317,7 @@ export class StoreLease {
   }
 
   /** Called when it was executed. A confirmation after the deadline changes nothing: the lock is lost. */
-  #confirm(renewal: Renewal): void {
+  private confirm(renewal: Renewal): void {
     const unanswered = this.#unanswered;
     const index = unanswered?.indexOf(renewal) ?? -1;
     if (!unanswered || index === -1 || this.clock.now() >= this.deadline) return;
@@ -314,23 +326,23 @@ export class StoreLease {
     // and with several connections or nodes answers may arrive out of order.
     const earlier = unanswered.slice(0, index).filter(({ mayCut }) => mayCut);
     for (const each of earlier) each.isOvertaken = true;
-    this.#setUnanswered([...earlier, ...unanswered.slice(index + 1)]);
+    this.setUnanswered([...earlier, ...unanswered.slice(index + 1)]);
     const until = validUntil(renewal.sentAt, Math.min(renewal.leaseMs, this.trustedMs ?? Infinity));
     this.#confirmedUntil = renewal.isOvertaken ? Math.min(this.#confirmedUntil, until) : until;
   }
 
   /** Called when it was not executed, and never will be. */
-  #dismiss(renewal: Renewal): void {
-    this.#setUnanswered((this.#unanswered ?? []).filter((other) => other !== renewal));
+  private dismiss(renewal: Renewal): void {
+    this.setUnanswered((this.#unanswered ?? []).filter((other) => other !== renewal));
   }
 
   /** Called when it has no answer. It may still be executed late, and then shorten a lease that was renewed since. */
-  #forget(renewal: Renewal): void {
+  private forget(renewal: Renewal): void {
     if (renewal.mayCut) this.trustedMs = Math.min(this.trustedMs ?? Infinity, renewal.leaseMs);
     renewal.mayCut = false;
   }
 
-  #setUnanswered(renewals: readonly Renewal[]): void {
+  private setUnanswered(renewals: readonly Renewal[]): void {
     this.#unanswered = renewals.length === 0 ? undefined : renewals;
   }
 }

@@ -97,7 +97,7 @@ export async function downgrade(hold: Hold, deps: KernelParts): Promise<Answer<b
   const send = async (): Promise<boolean> => {
     const leaseMs = hold.renewalMs();
     const isOwner = await storeLease.renewBy(leaseMs, () => deps.store.downgrade(hold.owner, leaseMs));
-    if (isOwner) storeLease.isReadLock = true;
+    if (isOwner) storeLease.isDowngraded = true;
     return isOwner;
   };
   const again = () => (hold.checkHeld() ? send() : undefined);

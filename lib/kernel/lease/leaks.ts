@@ -11,6 +11,8 @@ export const ON_LEAK = ['warn', 'expire'] as const;
 export type OnLeak = (typeof ON_LEAK)[number];
 
 const NOT_RECORDED: Origin = {};
+/** In place of the origin of a hold that is watched: its call site is text by then. */
+const WATCHED: Origin = {};
 
 /** A lease that lives this long is watched. Most do not live this long, and must cost nothing. */
 const LOOK_MS = 500;
@@ -62,10 +64,8 @@ export class Leaks {
 
   /** Call this when the lease has ended, or when its signal was read: the user may keep only the signal. */
   untrack(hold: Hold): void {
+    if (hold.origin === WATCHED) this.#registry.unregister(hold);
     hold.handle = hold.origin = undefined;
-    if (!hold.isWatched) return;
-    hold.isWatched = false;
-    this.#registry.unregister(hold);
   }
 
   stop(): void {
@@ -91,13 +91,13 @@ export class Leaks {
     // As text, because the frames of a stack keep their objects alive.
     hold.callSite = callSiteOf(hold.origin);
     this.#registry.register(handle, hold, hold);
-    hold.handle = hold.origin = undefined;
-    hold.isWatched = true;
+    hold.handle = undefined;
+    hold.origin = WATCHED;
     hold.dropContext();
   }
 
   #forgotten(hold: Hold): void {
-    hold.isWatched = false;
+    hold.origin = undefined;
     if (!hold.checkHeld()) return;
     const { callSite } = hold;
     hold.isLeaked = true;

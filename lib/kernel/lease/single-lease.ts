@@ -199,16 +199,16 @@ export class SingleLease extends BaseLease implements Lease {
   }
 
   async releasePermits(count: number): Promise<void> {
-    this.#checkMayRelease(count);
+    this.checkMayRelease(count);
     const isOwner = await this.hold.inOrder(() => {
       // An earlier command may have ended the lease, or left it fewer permits.
-      this.#checkMayRelease(count);
+      this.checkMayRelease(count);
       return releasePermits(this.hold, this.deps, count);
     });
     if (!isOwner) throw this.hold.lossError();
   }
 
-  #checkMayRelease(count: number): void {
+  private checkMayRelease(count: number): void {
     const { permits } = this;
     if (permits === undefined) throw notOfSemaphore(this.mode);
     this.assertHeld();
@@ -223,7 +223,7 @@ export class SingleLease extends BaseLease implements Lease {
   }
 
   release(): Promise<void> {
-    if (this.#ending) return this.#ended(this.#ending);
+    if (this.#ending) return ended(this.#ending);
     if (this.#isBound && this.mode === 'reentrant' && !this.deps.context.has(this.hold)) {
       return Promise.reject(LockReentryError.foreignRelease(this.resource));
     }
@@ -245,26 +245,26 @@ export class SingleLease extends BaseLease implements Lease {
   }
 
   end(): Promise<void> {
-    if (this.#ending) return this.#ended(this.#ending);
-    // Set first, because an observer or a listener of the signal may call this again before #end() returns.
+    if (this.#ending) return ended(this.#ending);
+    // Set first, because an observer or a listener of the signal may call this again before leave() returns.
     this.#ending = OVER;
-    return (this.#ending = this.#end());
+    return (this.#ending = this.leave());
   }
 
-  /** A further call only waits for the first one, which reports what went wrong. */
-  #ended(ending: Promise<void>): Promise<void> {
-    return ending === OVER ? OVER : ending.catch(() => {});
-  }
-
-  #end(): Promise<void> {
+  private leave(): Promise<void> {
     const { hold, deps } = this;
     // Nearly never: only a lease that the user has to release is tracked.
-    if (hold.handle !== undefined || hold.isWatched) deps.leaks.untrack(hold);
+    if (hold.origin !== undefined) deps.leaks.untrack(hold);
     hold.depth--;
     if (this.#mode === 'write') hold.writers--;
     if (hold.depth === 0) return releaseHold(hold, deps);
     return releaseEntry(hold, deps);
   }
+}
+
+/** A further call only waits for the first one, which reports what went wrong. */
+function ended(ending: Promise<void>): Promise<void> {
+  return ending === OVER ? OVER : ending.catch(() => {});
 }
 
 /**

@@ -383,7 +383,8 @@ const SECRET_BYTES = 12;
  * is secret: a process that knows the whole id can renew and release the lock.
  */
 export function createOwnerId(clientId: string, random: Random): string {
-  return `${clientId}/${random.id(SECRET_BYTES)}`;
+  // One flat string: a template would keep its parts, and take twice as much memory for each lease.
+  return [clientId, random.id(SECRET_BYTES)].join('/');
 }
 
 export function createOwner(

@@ -1,5 +1,10 @@
 import { InvalidLockOptionsError } from '../../../lib/kernel/api/errors.js';
-import { LOCK_DEFAULTS, type LockOptions, resolveLockOptions } from '../../../lib/kernel/api/lock-options.js';
+import {
+  LOCK_DEFAULTS,
+  type LockOptions,
+  resolveLockOptions,
+  SharedOptions,
+} from '../../../lib/kernel/api/lock-options.js';
 import { exponentialBackoff, fixedInterval, type RetryState } from '../../../lib/kernel/api/retry.js';
 import { Option, OptionTable, without } from '../../../lib/kernel/api/validation.js';
 import { SeededRandom } from '../../support/world/seeded-random.js';
@@ -22,6 +27,17 @@ const ATTEMPT = 'an integer from 10 to 60000';
 const WAITERS = 'an integer of 1 or more (waiters)';
 
 describe('lock options', () => {
+  it('are one object for calls whose options are all equal', () => {
+    const shared = new SharedOptions();
+    const resolved = (): object => resolveLockOptions({ waitMs: 5 }, LOCK_DEFAULTS);
+    const first = shared.share(resolved() as never);
+    expect(shared.share(resolved() as never)).toBe(first);
+    for (const name of [...Object.keys(first), 'label', 'onWait', 'newest']) {
+      const other = { ...first, [name]: 'other' } as never;
+      expect(shared.share(other)).toBe(other);
+    }
+  });
+
   it.each<[keyof LockOptions, unknown, string, string]>([
     ['leaseMs', 49, LEASE, '49'],
     ['leaseMs', 86_400_001, LEASE, '86400001'],

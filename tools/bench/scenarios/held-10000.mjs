@@ -21,7 +21,7 @@ export const scenario = {
   ],
   targets: [
     { text: 'CPU', of: ours('cpuPercent'), atMost: 10, unit: ' %' },
-    { text: 'heap for a lease', of: ours('heapPerLeaseBytes'), atMost: 1_200, unit: ' bytes' },
+    { text: 'heap for a lease', of: ours('heapPerLeaseBytes'), atMost: 1_000, unit: ' bytes' },
     { text: 'leases lost', of: ours('lost'), atMost: 0, unit: '' },
   ],
   async run(bench) {

@@ -40,7 +40,7 @@ export async function runCli(cli: CliProcess, signals?: SignalSource): Promise<n
     if (asked === undefined) {
       const help = programHelp(COMMANDS, cli.version);
       if (isHelp) return print(output, help);
-      output.note('Which command?');
+      output.note('A command is missing.');
       cli.stderr.write(help);
       return EXIT_CODES.usage.code;
     }

@@ -181,10 +181,10 @@ describe('a command line that is wrong', () => {
     [['job', 'nightly', '--pause', 'tonight'], '--pause must be a duration such as'],
     [
       ['exec', 'order:7', '--', ''],
-      'exec needs a command after --: exec … -- command …. An empty variable does not count.',
+      'exec needs a command after --: exec … -- command …. If you passed a shell variable, check that it is set.',
     ],
     [['ls', '--timeout', '5'], '--timeout must be a duration such as 500ms, 30s'],
-    [['ls', 'a', 'b'], 'ls takes no "b".'],
+    [['ls', 'a', 'b'], 'ls takes no argument "b".'],
     [['why'], 'why needs a resource.'],
     [['ls', '--prefix', '{x}'], '--prefix must be 1 to 100 characters'],
     [['ls', '--url', 'redis://a', '--config', 'b'], 'Pass either --url or --config, not both.'],
@@ -265,7 +265,7 @@ it('a scan that was cut is a partial result, which stderr explains', () => {
   const output = { note: (line: string) => void notes.push(line) };
   expect(tellMissing(fleetReport(), output, null)).toBe(false);
   expect(tellMissing(fleetReport({ isScanCut: true }), output, null)).toBe(true);
-  expect(notes).toEqual(['There are more than 10000 locks: only some were checked in Redis.']);
+  expect(notes).toEqual(['Redis has more than 10000 locks, and only some of them were checked.']);
 });
 
 describe('the server of ui', () => {
@@ -452,9 +452,9 @@ describe('what the facts of a server mean', () => {
   });
 
   it.each([
-    [[['aof_enabled', '0']], '', 'note', 'Nothing survives a restart'],
-    [[['aof_enabled', '0']], '3600 1', 'note', 'There is no append-only file'],
-    [[['aof_enabled', '0']], undefined, 'note', 'There is no append-only file'],
+    [[['aof_enabled', '0']], '', 'note', 'Redis saves nothing to disk'],
+    [[['aof_enabled', '0']], '3600 1', 'note', 'Redis writes no append-only file'],
+    [[['aof_enabled', '0']], undefined, 'note', 'Redis writes no append-only file'],
     [[['rdb_last_bgsave_status', 'err']], '3600 1', 'warning', 'could not save'],
     [[['aof_last_write_status', 'err']], '', 'warning', 'could not save'],
   ] as const)('%j, save %j: %s', (fields, save, status, message) => {
@@ -474,7 +474,7 @@ describe('what the facts of a server mean', () => {
   });
 
   it.each([
-    ['', '0', '2 replicas, and nothing on disk'],
+    ['', '0', '2 replicas, but this server saves nothing to disk'],
     ['3600 1', '0', '2 replicas: a failover loses'],
     ['', '1', '2 replicas: a failover loses'],
     [undefined, '0', '2 replicas: a failover loses'],

@@ -16,7 +16,7 @@ export const contention = defineCommand({
   args: [],
   options: {
     for: durationOption(
-      `How long to count. Default: ${DEFAULT_FOR_MS / 1_000}s, or 0s if an instance is already counting.`,
+      `How long to count waits. Default: ${DEFAULT_FOR_MS / 1_000}s, or 0s if an instance is already counting.`,
     ),
   },
   details: [

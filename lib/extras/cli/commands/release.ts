@@ -2,6 +2,7 @@ import { LockError } from '../../../kernel/api/errors.js';
 import { type Holder, renewedMsAgo } from '../../../kernel/api/holder.js';
 import type { Operator } from '../../../features/jobs/core/operator-requests.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
+import { count } from '../../../kernel/util/plurals.js';
 import { commandLine, plainOrQuoted, quote } from '../../../kernel/util/quoted.js';
 import { defineCommand } from '../frame/command.js';
 import { CliError } from '../frame/exit-codes.js';
@@ -12,7 +13,8 @@ import { labelText } from '../../views/locks.js';
 import { pauseFor } from '../frame/pause.js';
 import type { Session } from '../frame/session.js';
 
-const STILL_WORKS = 'That does not stop the holder: it may keep working until its next renewal is refused, or longer.';
+const STILL_WORKS =
+  'Ending a lease does not stop its holder, which may keep working until its next renewal is refused, or longer.';
 
 export const release = defineCommand({
   name: 'release',
@@ -21,7 +23,7 @@ export const release = defineCommand({
   options: {
     token: integerOption(
       'number',
-      'The fencing token of the lease, which the commands ls and why show. A later lease is left alone.',
+      'The fencing token of the lease, which the commands ls and why show. If that lease has ended, nothing is changed.',
     ),
     yes: flagOption('Skips the confirmation. Required without a terminal.'),
     ...OPERATOR_OPTIONS,
@@ -51,12 +53,12 @@ export const release = defineCommand({
       const there = holders.map(({ fencingToken }) => fencingToken).join(', ');
       throw new CliError(
         'refused',
-        `No lease of ${name} has the token ${token}. It has: ${there}. Nothing was changed.`,
+        `No lease of ${name} has the token ${token}. Tokens of its current leases: ${there}. Nothing was changed.`,
       );
     }
     if (!options.yes) {
       output.note(describe(name, holder));
-      output.note(`${STILL_WORKS} ${waiters.length} in the queue.`);
+      output.note(`${STILL_WORKS} ${count(waiters.length, 'waiter')} in the queue.`);
       if (!terminal.isInteractive) {
         throw new CliError('usage', 'There is no terminal for the confirmation: add --yes. Nothing was changed.');
       }
@@ -65,17 +67,18 @@ export const release = defineCommand({
     }
     const operator = operatorOf(options);
     const released = await client.operators.forceRelease(resource, { fencingToken: token, ...operator });
-    if (!released) throw new CliError('refused', `The lease with the token ${token} had ended. Nothing was changed.`);
+    if (!released)
+      throw new CliError('refused', `The lease with the token ${token} had already ended. Nothing was changed.`);
     const ended = { fencingToken: token, holder: holder.instanceId, ...operator };
     const reportedBy = await report(jobs, resource, ended);
     output.print({
       json: { keyPrefix, resource, ...ended, released, reportedBy: reportedBy ?? null },
-      shown: [`Ended: ${resource}, token ${token}, of ${holder.instanceId}.`],
+      shown: [`Ended the lease of ${resource} (token ${token}) that ${holder.instanceId} held.`],
     });
     const where =
       reportedBy === undefined
-        ? 'No instance has reported it: this line and --json are the only record.'
-        : `${plainOrQuoted(reportedBy)} has reported it in its log.`;
+        ? 'No instance has logged this: this output is the only record.'
+        : `${plainOrQuoted(reportedBy)} has logged this.`;
     output.note(`Requested ${describeOperator(operator)}. ${where}`);
     const hearsInMs = Math.max(0, holder.leaseMs / 3 - renewedMsAgo(holder));
     output.note(`The holder finds out at its next renewal, in about ${longDuration(hearsInMs)}.`);

@@ -30,12 +30,16 @@ export const who = defineCommand({
       fleet = await pollInstances(opened, { scan: true });
       matching = matchingIn(fleet, asked);
     }
-    if (matching.length > 1) throw new CliError('usage', `Which one? ${quoteSome(matching, 10)}.`);
+    if (matching.length > 1)
+      throw new CliError(
+        'usage',
+        `Several instances match ${quote(asked)}: ${quoteSome(matching, 10)}. Pass more of the id.`,
+      );
     const [instanceId] = matching;
     if (instanceId === undefined) {
       const ids = idsIn(fleet);
       const known = ids.length === 0 ? 'No instance has answered.' : `Connected instances: ${quoteSome(ids, 10)}.`;
-      const held = fleet.isScanCut ? SCAN_CUT : 'It holds nothing.';
+      const held = fleet.isScanCut ? SCAN_CUT : 'No lease in Redis belongs to such an instance.';
       throw new CliError('refused', `No instance ${quote(asked)} is connected. ${held} ${known}`);
     }
     const instance = fleet.instances.find((each) => each.instanceId === instanceId);
@@ -57,10 +61,10 @@ export const who = defineCommand({
     const name = plainOrQuoted(instanceId);
     output.note(
       isSilent
-        ? `${name} is connected but does not answer: frozen, too busy, cut off from messages or of an older version.`
+        ? `${name} is connected but does not answer: it is frozen, too busy, cut off from messages, or of an older version.`
         : isDead
           ? `${name} is dead: it has no subscription, and has missed two renewals.`
-          : `${name} has no subscription: it is dead, or is not allowed to subscribe. Run why to see whether it renews a lease.`,
+          : `${name} has no subscription: its process is dead, or may not subscribe. To see whether it renews a lease, run: nestjs-redis-lock why <resource>`,
     );
     return 'partial';
   },
@@ -99,7 +103,7 @@ function shownOf(instance: FleetInstance) {
         workOf(each),
         each.holds.map(({ resource }) => resource).join(' '),
       ]),
-      ifEmpty: 'It waits for nothing.',
+      ifEmpty: 'This instance waits for nothing.',
     },
   ];
 }
@@ -115,5 +119,9 @@ function heldTable(all: readonly (Pick<FleetInstance['held'][number], Cells> & {
     durationCell(leftMs),
     work,
   ]);
-  return { columns: ['HOLDS', 'MODE', 'TOKEN', 'HELD FOR', 'LEFT', 'WORK'], rows, ifEmpty: 'It holds nothing.' };
+  return {
+    columns: ['HOLDS', 'MODE', 'TOKEN', 'HELD FOR', 'LEFT', 'WORK'],
+    rows,
+    ifEmpty: 'This instance holds nothing.',
+  };
 }

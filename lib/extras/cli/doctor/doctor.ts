@@ -24,7 +24,7 @@ export const doctor = defineCommand({
     'Writes one key that expires after a few seconds, and publishes one message. Without --try, acquires no lock.',
     'With --try, test clients lock resources under a separate prefix, while doctor breaks the connections of some and ends others. The clients send at most 200 commands a second. Even after Ctrl-C, their keys are deleted.',
     'A setting that your Redis user lacks the permission to read is `unknown`, not a warning: managed services forbid CONFIG.',
-    'Exits with 1 if there is a warning, with 3 if locks are unavailable, and with 7 if --try saw a broken promise.',
+    'Exits with 1 if there is a warning, with 3 if locks are unavailable, and with 7 if --try saw a broken guarantee.',
   ],
   examples: ['doctor --url redis://localhost:6379', 'doctor --try 60s --yes --history tried.jsonl'],
   run: runDoctor,

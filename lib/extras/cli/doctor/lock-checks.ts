@@ -21,8 +21,11 @@ export function checkRights({ needed, helpful, isOfCluster }: MissingRights, use
   const found: Check[] = [];
   const command = (rules: readonly string[]): string => `ACL SETUSER ${user ?? '<user>'} ${rules.join(' ')}`;
   if (isOfCluster) {
-    const fix = 'Write the connection as { cluster: [...] }, in a module for --config.';
-    found.push(failing('cluster', 'This server is a node of a cluster, and the connection names one Redis.', fix));
+    const fix =
+      'Export the connection as { cluster: [...] } from a module, and pass the path of the module with --config.';
+    found.push(
+      failing('cluster', 'This server is a node of a Redis Cluster, but the connection names a single Redis.', fix),
+    );
   }
   if (needed.length > 0)
     found.push(failing('rights', 'The Redis user lacks permissions that locks need.', command(needed)));
@@ -55,7 +58,7 @@ export async function checkMessages(client: Redis, keys: Keys): Promise<Check> {
     Redis,
   ];
   for (const each of [listener, sender]) each.on('error', () => {});
-  const fix = `Give the Redis user +subscribe, +publish and &${keys.prefix}:*. A proxy in between has to let messages pass.`;
+  const fix = `Give the Redis user +subscribe, +publish and &${keys.prefix}:*. If there is a proxy in between, it must let pub/sub messages pass.`;
   try {
     await Promise.all([listener.connect(), sender.connect()]);
     await listener.subscribe(channel);
@@ -102,7 +105,8 @@ export async function checkForeignKeys(
   }
   const looked = isWhole ? '' : ` Only ${STEPS * 1_000} keys were checked.`;
   if (foreign.size === 0) return ok('prefix', `No other application has keys that start with ${prefix}:.${looked}`);
-  const fix = 'Give one of them another prefix. For now, rights and SCAN by this prefix apply to both.';
+  const fix =
+    'Give one of the applications another keyPrefix. Until then, ACL rules and scans for this prefix match the keys of both.';
   return note(
     'prefix',
     `Another application has keys that start with ${prefix}:, such as ${quoteSome([...foreign], 2)}.${looked}`,
@@ -137,10 +141,10 @@ export async function checkInstances(clients: readonly Redis[], keys: Keys, ownI
   for (const each of [ownInstanceId, '', ...instances]) unsubscribed.delete(each);
   const found =
     instances.size === 0
-      ? note('instances', 'No other process listens on the prefix now.')
+      ? note('instances', `No other process is subscribed under the prefix ${keys.prefix} now.`)
       : ok('instances', `${count(instances.size, 'instance')} on the prefix: ${quoteSome([...instances], 5)}.`);
   if (unsubscribed.size === 0) return [found];
-  const message = `Connected without a subscription, perhaps with another prefix: ${quoteSome([...unsubscribed], 5)}.`;
-  const fix = `Give its Redis user the channels &${keys.prefix}:*. Its locks work, but waiters get them late.`;
+  const message = `These instances have no subscription under this prefix: they use another prefix, or may not subscribe: ${quoteSome([...unsubscribed], 5)}.`;
+  const fix = `If they use this prefix, give their Redis user the channels &${keys.prefix}:*. Without messages, their waiters get locks late.`;
   return [found, note('instances', message, fix)];
 }

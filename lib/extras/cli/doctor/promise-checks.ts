@@ -5,7 +5,8 @@ import { type Check, failing, ok } from './check.js';
 
 const FORGETS =
   'Find out whether Redis lost data or had its clock changed during the try: look for a restart, a failover or an eviction.';
-const REPORT = 'Run it again with --history, and report the seed and the file.';
+const REPORT =
+  'Repeat doctor --try with this --seed and --history <file>, and report the seed and the file as a bug of nestjs-redis-lock.';
 
 const PROMISES: Record<Violation['rule'], { readonly kept: (tried: Tried) => string; readonly fix: string }> = {
   exclusion: { kept: () => 'No two leases that exclude each other were valid at once.', fix: FORGETS },
@@ -18,7 +19,8 @@ const PROMISES: Record<Violation['rule'], { readonly kept: (tried: Tried) => str
     fix: REPORT,
   },
   handOver: {
-    kept: ({ slowestHandOverMs }) => `A free lock had its next holder within ${formatDuration(slowestHandOverMs)}.`,
+    kept: ({ slowestHandOverMs }) =>
+      `Each free lock was granted to the next waiter within ${formatDuration(slowestHandOverMs)}.`,
     fix: REPORT,
   },
 };

@@ -14,7 +14,7 @@ const SLOW_MS = 50;
 /** How full Redis may be. */
 const FULL = 0.9;
 const SURVIVE_RESTART =
-  'Set restartQuarantineMs in the module to the longest lease, or use appendonly yes and appendfsync always.';
+  'Set restartQuarantineMs of RedisLockModule to the longest lease, or use appendonly yes and appendfsync always.';
 
 /** What the facts of one server mean for locks. */
 export function checksOf(facts: ServerFacts): Check[] {
@@ -56,8 +56,8 @@ function eviction({ info }: ServerFacts): Check {
   if (policy === undefined) return unknown('eviction', 'Redis does not report its maxmemory-policy.', '+info');
   if (policy === 'noeviction') return ok('eviction', 'maxmemory-policy is noeviction.');
   const fix = 'CONFIG SET maxmemory-policy noeviction, or keep locks in a Redis of their own.';
-  const found = `maxmemory-policy is ${policy}: Redis may remove locks when memory is short`;
-  if (!isPossible) return note('eviction', `${found}. No maxmemory is set, so it never is.`, fix);
+  const found = `maxmemory-policy is ${policy}: Redis may remove locks when it reaches maxmemory`;
+  if (!isPossible) return note('eviction', `${found}. It has no maxmemory now, so it removes none.`, fix);
   const already = evictedKeys ? ` It has removed ${count(evictedKeys, 'key')} since it started.` : '';
   return warning('eviction', `${found}, and then two processes can hold the same lock.${already}`, fix);
 }
@@ -78,12 +78,13 @@ function persistence({ info, save, fsync }: ServerFacts): Check {
   const check = 'persistence';
   if (!info.has('aof_enabled')) return unknown(check, 'Redis does not report how it persists its data.', '+info');
   if (info.get('rdb_last_bgsave_status') === 'err' || info.get('aof_last_write_status') === 'err') {
-    const fix = 'Check the Redis log and disk. With stop-writes-on-bgsave-error, it refuses locks until then.';
+    const fix =
+      'Check the Redis log and disk. With stop-writes-on-bgsave-error, Redis refuses locks until it can save again.';
     return warning(check, 'Redis could not save its data the last time.', fix);
   }
   if (info.get('aof_enabled') !== '1') {
-    const how = save === undefined || save !== '' ? 'There is no append-only file' : 'Nothing survives a restart';
-    return note(check, `${how}: after a restart, Redis grants locks that are still held.`, SURVIVE_RESTART);
+    const how = save === undefined || save !== '' ? 'Redis writes no append-only file' : 'Redis saves nothing to disk';
+    return note(check, `${how}: after a restart, it grants locks that processes still hold.`, SURVIVE_RESTART);
   }
   if (writesBeforeItAnswers(fsync)) return ok(check, 'Each lock is in the append-only file before it is granted.');
   const policy = fsync.get('appendfsync');
@@ -100,15 +101,19 @@ function persistence({ info, save, fsync }: ServerFacts): Check {
 function replicas({ info, save }: ServerFacts): Check | undefined {
   if (info.get('role') !== 'master') return undefined;
   const connected = Number(info.get('connected_slaves') ?? 0);
-  if (connected === 0) return note('replicas', 'None: locks are unavailable while this server is down.');
+  if (connected === 0) return note('replicas', 'This server has no replica: locks are unavailable while it is down.');
   if (save === '' && info.get('aof_enabled') === '0') {
-    const found = `${count(connected, 'replica')}, and nothing on disk: if this server restarts before a failover, `;
+    const found = `${count(connected, 'replica')}, but this server saves nothing to disk: if it restarts before a failover, `;
     const fix =
-      'Have it write an append-only file, or not restart by itself; or set restartQuarantineMs in the module.';
-    return note('replicas', `${found}they copy its empty data, and durability does not save a lock.`, fix);
+      'Turn on its append-only file, or its automatic restart off. Or set restartQuarantineMs of RedisLockModule.';
+    return note('replicas', `${found}the replicas copy its empty data, and locks are lost even with durability.`, fix);
   }
-  const fix = 'Set durability in the module, so that a lock counts only when replicas have it.';
-  return note('replicas', `${count(connected, 'replica')}: a failover loses what they do not have yet.`, fix);
+  const fix = 'Set durability of RedisLockModule: then a lock counts only once replicas have it.';
+  return note(
+    'replicas',
+    `${count(connected, 'replica')}: a failover loses locks that have not reached the new primary yet.`,
+    fix,
+  );
 }
 
 function clock({ clock: seen }: ServerFacts): Check {
@@ -122,18 +127,18 @@ function clock({ clock: seen }: ServerFacts): Check {
   return warning(
     'clock',
     `The clock of Redis is ${formatDuration(awayMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} this machine.`,
-    'Sync both with NTP. Leases do not depend on it, but cron ticks are refused beyond maxClockSkewMs.',
+    'Sync both with NTP. Leases do not depend on the clocks, but cron ticks are skipped if they differ by more than maxClockSkewMs.',
   );
 }
 
 function roundTrip({ clock: seen }: ServerFacts): Check | undefined {
   if (seen === undefined) return undefined;
   const { medianMs, slowestMs } = seen.roundTrips;
-  const found = `${medianMs.toFixed(1)} ms, the slowest ${slowestMs.toFixed(1)} ms`;
+  const found = `The median is ${medianMs.toFixed(1)} ms, the slowest ${slowestMs.toFixed(1)} ms`;
   if (medianMs <= SLOW_MS) return ok('round trip', `${found}.`);
   return warning(
     'round trip',
-    `${found}: each lock takes two.`,
+    `${found}. Each lock takes two round trips.`,
     'Run Redis closer, or look at its load: SLOWLOG GET, INFO commandstats.',
   );
 }

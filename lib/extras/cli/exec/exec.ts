@@ -87,7 +87,9 @@ async function runExec(context: Context): Promise<number> {
   const { output } = context;
   const note = (line: string): void => output.note(line);
   if (process.env['LOCK_RESOURCE'] === request.resource) {
-    note(`This runs inside an exec of ${quote(request.resource)}, which holds it until this one ends.`);
+    note(
+      `The exec that started this one already holds ${quote(request.resource)}, and keeps it until this one ends. Unless both use --mode read, remove one of them.`,
+    );
   }
   const signals = new PassedSignals(note);
   try {
@@ -113,7 +115,7 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
   }
   if (once !== undefined && !/^[^\s\p{C}]{1,200}$/u.test(once)) {
     throw new UsageError(
-      '--once must be 1 to 200 characters without white space. An empty variable counts as a missing value.',
+      '--once must be 1 to 200 characters without white space. If you passed a shell variable, check that it is set.',
     );
   }
   if (once === undefined && keep !== undefined)
@@ -124,12 +126,12 @@ function readRequest({ args, rest, options }: Context): ExecRequest {
   const quarantineMs = options[RESTART_QUARANTINE];
   if (quarantineMs !== undefined && leaseMs > quarantineMs) {
     throw new UsageError(
-      `--lease may be at most --restart-quarantine, ${formatDuration(quarantineMs)}: then no lease outlasts a restart of Redis.`,
+      `--lease may be at most --restart-quarantine (${formatDuration(quarantineMs)}): otherwise Redis could restart without its data, and grant the lock while it is still held.`,
     );
   }
   if (killAfterMs > leaseMs / 2) {
     throw new UsageError(
-      `--kill-after may be at most half of the lease, ${formatDuration(leaseMs / 2)}: the command has to end before others get the lock. Set a longer --lease.`,
+      `--kill-after may be at most half of the lease (${formatDuration(leaseMs / 2)}): the command has to end before others get the lock. Set a longer --lease.`,
     );
   }
   return {
@@ -224,23 +226,32 @@ async function runHeld(
 ): Promise<number> {
   const { code, isLost, isInterrupted } = await runGuarded({ command, lease, leaseMs, killAfterMs, signals, note });
   if (isLost || code === undefined) {
-    const ended = code === undefined ? 'was started' : `had ended (its exit code was ${code})`;
-    note(`The lease of ${quote(resource)} was lost before the command ${ended}.`);
+    const what =
+      code === undefined
+        ? 'started, so the command was not run'
+        : `ended (exit code ${code}): another process may have worked at the same time`;
+    note(`The lease of ${quote(resource)} was lost before the command ${what}.`);
     return EXIT_CODES.lost.code;
   }
   if (marker === undefined || code !== 0) return code;
   if (isInterrupted) {
-    note(`The command was asked to end, so the key ${quote(once!.key)} does not count as done.`);
+    note(
+      `A signal asked the command to end, so --once ${quote(once!.key)} does not count as done, and the next exec runs the command again.`,
+    );
     return code;
   }
   try {
     const [{ owner }] = lease.holds as [Hold];
     if (!(await marker.set(owner.id, once!.keepMs, lease.remainingMs()))) {
-      note(`The lease of ${quote(resource)} was lost while the command ended, so the key does not count as done.`);
+      note(
+        `The lease of ${quote(resource)} was lost while the command ended, so --once ${quote(once!.key)} does not count as done.`,
+      );
       return EXIT_CODES.lost.code;
     }
   } catch (error) {
-    note(`The command has succeeded, but this could not be recorded, so it may run again: ${describeThrown(error)}`);
+    note(
+      `The command has succeeded, but that may not be recorded for --once ${quote(once!.key)}, so the next exec may run it again: ${describeThrown(error)}`,
+    );
   }
   return code;
 }

@@ -59,7 +59,7 @@ process.stdin.setEncoding('utf8').on('data', (data) => {
 }).on('error', () => {}).on('close', () => {
   if (group === 0) process.exit();
   send(0);
-  process.stderr.write('exec was killed, so its command is ended.\\n', () => {});
+  process.stderr.write('exec was killed, so its command gets SIGTERM, and SIGKILL after at most ' + graceMs + ' ms.\\n', () => {});
   endSoon();
   setInterval(() => {
     send(0);

@@ -99,7 +99,9 @@ export async function runGuarded(run: GuardedCommand): Promise<CommandEnd> {
   lease.signal.removeEventListener('abort', onLoss);
   if ((await guard.done()) && !isLost) {
     isLost = true;
-    note(`exec was blocked while the lease of ${quote(lease.resource)} was about to end, so its command was ended.`);
+    note(
+      `exec was blocked and could not renew the lease of ${quote(lease.resource)}, so the command was ended before the lease expired.`,
+    );
   }
   return { code, isLost, isInterrupted: signals.hasPassed };
 }

@@ -17,7 +17,9 @@ export class PassedSignals {
     for (const signal of ENDING) this.#listen(signal, () => this.#end(signal));
     for (const signal of OTHERS) this.#listen(signal, () => this.#pass?.(signal));
     this.#listen('SIGTSTP', () => {
-      note('Not stopped: a stopped process cannot renew its lease, and others would get the lock. Ctrl-C ends it.');
+      note(
+        'Ctrl-Z is ignored: a stopped process cannot renew its lease, and others would get the lock. To end the command, press Ctrl-C.',
+      );
     });
   }
 

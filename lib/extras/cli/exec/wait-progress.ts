@@ -1,6 +1,7 @@
 import { describeHolders, MAX_NAMED_HOLDERS } from '../../../kernel/api/holder.js';
 import type { LockState } from '../../../kernel/store/lock-state.js';
 import { formatDuration } from '../../../kernel/util/durations.js';
+import { count } from '../../../kernel/util/plurals.js';
 import { quote } from '../../../kernel/util/quoted.js';
 import type { Output } from '../frame/output.js';
 import type { Session } from '../frame/session.js';
@@ -53,18 +54,18 @@ export function showWait(
   };
 }
 
-/** `Waiting for "migrate" for 12 s of 10 min: held by web-3:71 for 34 s, 2 wait before this one.` */
+/** `Waiting for "migrate" (12 s, at most 10 min): held by web-3:71 for 34 s, 2 waiters ahead.` */
 export function describeWait(
   { resource, holders, waiters }: LockState,
   instanceId: string,
   waitedMs: number,
   waitMs: number,
 ): string {
-  const limit = waitMs === Infinity ? '' : ` of ${formatDuration(waitMs)}`;
+  const limit = waitMs === Infinity ? '' : `, at most ${formatDuration(waitMs)}`;
   const shown = holders.slice(0, MAX_NAMED_HOLDERS);
   const held =
     shown.length === 0 ? '' : `: held by ${describeHolders({ holders: shown, holderCount: holders.length })}`;
   const before = waiters.findIndex((each) => each.instanceId === instanceId);
-  const place = before > 0 ? `, ${before} wait${before === 1 ? 's' : ''} before this one` : '';
-  return `Waiting for ${quote(resource)} for ${formatDuration(waitedMs)}${limit}${held}${place}.`;
+  const place = before > 0 ? `, ${count(before, 'waiter')} ahead` : '';
+  return `Waiting for ${quote(resource)} (${formatDuration(waitedMs)}${limit})${held}${place}.`;
 }

@@ -130,7 +130,7 @@ export function onlyPrefix(found: FoundPrefixes): string {
   if (prefixes.length === 1) return prefixes[0]!;
   if (prefixes.length === 0) return DEFAULT_PREFIX;
   const named = quoteSome(prefixes, 20) + perhapsMore(found);
-  throw new CliError('usage', `Several applications keep locks there. Choose one with --prefix: ${named}.`);
+  throw new CliError('usage', `Several applications keep locks in this Redis. Choose one with --prefix: ${named}.`);
 }
 
 /** A hint that there may be others. */

@@ -12,7 +12,7 @@ export const EXIT_CODES = {
   busy: { code: 4, summary: 'The lock is held by another process.' },
   partial: { code: 5, summary: 'The output is incomplete. stderr lists what is missing.' },
   lost: { code: 6, summary: '`exec` lost its lease while your command was running.' },
-  broken: { code: 7, summary: '`doctor --try` saw a broken promise, such as two holders at once.' },
+  broken: { code: 7, summary: '`doctor --try` saw a broken guarantee, such as two holders at once.' },
 } as const;
 
 export type ExitName = keyof typeof EXIT_CODES;

@@ -99,11 +99,11 @@ function checkArguments(args: readonly string[], rest: readonly string[], comman
   const missing = command.args[args.length];
   if (missing?.isRequired) throw new UsageError(`${command.name} needs a ${missing.name}.`);
   if (args.length > command.args.length) {
-    throw new UsageError(`${command.name} takes no ${quote(args[command.args.length]!)}.`);
+    throw new UsageError(`${command.name} takes no argument ${quote(args[command.args.length]!)}.`);
   }
   if (command.rest !== undefined && (rest.length === 0 || rest[0] === '')) {
     throw new UsageError(
-      `${command.name} needs a command after --: ${command.name} … -- ${command.rest}. An empty variable does not count.`,
+      `${command.name} needs a command after --: ${command.name} … -- ${command.rest}. If you passed a shell variable, check that it is set.`,
     );
   }
 }

@@ -1,6 +1,7 @@
 import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
 import { survey, type Survey } from '../../../features/fleet/core/findings/survey.js';
 import type { FleetOptions, FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import { count } from '../../../kernel/util/plurals.js';
 import { plainOrQuoted, quoteSome } from '../../../kernel/util/quoted.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
@@ -9,7 +10,7 @@ import type { Session } from './session.js';
 const ROLL_MS = 1_000;
 const HEALTH_MS = 5_000;
 
-export const SCAN_CUT = 'There are more than 10000 locks: only some were checked in Redis.';
+export const SCAN_CUT = 'Redis has more than 10000 locks, and only some of them were checked.';
 
 export const NO_OWN_JOBS: ReadonlySet<string> = new Set();
 
@@ -43,10 +44,11 @@ export function tellMissing(
   const lines: string[] = [];
   if (silent.length > 0) {
     lines.push(
-      `Connected but silent (frozen, too busy, cut off from messages or of an older version): ${quoteSome(silent, 5)}.`,
+      `These instances are connected but did not answer (frozen, too busy, cut off from messages, or of an older version): ${quoteSome(silent, 5)}.`,
     );
   }
-  if (unreadable > 0) lines.push(`${unreadable} answers could not be read: of a newer version, or forged.`);
+  if (unreadable > 0)
+    lines.push(`${count(unreadable, 'answer')} could not be read: sent by a newer version, or forged.`);
   if (isScanCut) lines.push(SCAN_CUT);
   const long = instances.filter(({ more }) => more.held + more.waiting > 0);
   if (long.length > 0 && hint !== null) {

@@ -122,7 +122,7 @@ async function lookForPrefixes(
     await connected(connection, timeoutMs);
     const found = await findWithin(giveUpAt, connection, note);
     if (found?.prefixes.length === 0) {
-      note(`No application keeps locks there yet. Using the prefix ${DEFAULT_PREFIX}.`);
+      note(`No application keeps locks in this Redis yet. Using the prefix ${DEFAULT_PREFIX}.`);
     }
     return found;
   } finally {
@@ -142,7 +142,7 @@ async function findWithin(
     } catch (error) {
       const { failure, message } = asStoreError(error);
       if (failure === 'refused') {
-        note(`The prefix cannot be detected (${message}). Pass --prefix, or allow the user +scan.`);
+        note(`The prefix cannot be detected (${message}). Pass --prefix, or give the Redis user +scan.`);
         return undefined;
       }
       if (failure !== 'notExecuted' || performance.now() >= giveUpAt) throw error;

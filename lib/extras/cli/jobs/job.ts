@@ -72,7 +72,7 @@ export const job = defineCommand({
               each.by,
               each.tick,
             ]),
-            ifEmpty: 'It has no history.',
+            ifEmpty: 'No run of this job is recorded.',
           },
         ],
       });
@@ -89,14 +89,14 @@ export const job = defineCommand({
           : `for ${longDuration(pause)}, until ${new Date(until.until).toISOString()}`;
       output.print({
         json: { keyPrefix, job: name, paused: { ...until, ...operator }, before },
-        shown: [`Paused ${how}: ${name}.`],
+        shown: [`Paused ${name} ${how}.`],
       });
       return 'done';
     }
     if (resume) {
       const before = await records.resume(name, NO_OWN_JOBS, operator);
       if (before === undefined) throw new CliError('refused', `The job ${quote(name)} is not paused.`);
-      output.print({ json: { keyPrefix, job: name, resumed: true, before }, shown: [`Resumed: ${name}.`] });
+      output.print({ json: { keyPrefix, job: name, resumed: true, before }, shown: [`Resumed ${name}.`] });
       return 'done';
     }
     const info = await records.get(name, NO_OWN_JOBS);
@@ -120,7 +120,7 @@ export const job = defineCommand({
         {
           columns: ['INSTANCE', 'SEEN'],
           rows: info.instances.map(({ instanceId, seenAt }) => [instanceId, timeCell(seenAt, now)]),
-          ifEmpty: 'No instance has it now.',
+          ifEmpty: 'No instance has this job now.',
         },
       ],
     });

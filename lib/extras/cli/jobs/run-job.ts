@@ -48,9 +48,9 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   if (isMissing) {
     throw new CliError(
       'refused',
-      `${where} accepted the request to run the job ${quote(name)}, but has not started it, and is no longer connected: ` +
-        `most likely its process is dead, and no other instance runs it for this request. Check whether it has run, and ask ` +
-        `again: ${commandLine('job', name, '--history')}`,
+      `${where} accepted the request to run the job ${quote(name)}, but is no longer connected, and no run has started: ` +
+        `its process is probably dead, and no other instance takes over the request. Check whether a run ` +
+        `has started since, then request a new one: ${commandLine('job', name, '--history')}`,
     );
   }
   const isOver = state.state === 'ended' || run?.outcome !== undefined;
@@ -58,9 +58,9 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
     const history = commandLine('job', name, '--history');
     output.note(
       run
-        ? `${where} runs the job ${quote(name)}, and has not ended within ${longDuration(waitMs)}. It keeps running. To see how it ends: ${history}`
+        ? `${where} is still running the job ${quote(name)} after ${longDuration(waitMs)}. The run continues. To see how it ends: ${history}`
         : `${where} accepted the request to run the job ${quote(name)}, but has not started it within ${longDuration(waitMs)}: ` +
-            `an earlier run has not ended, or the instance is frozen. It may still start. To check: ${history}`,
+            `an earlier run has not ended, or the instance is frozen. The run may still start. To check: ${history}`,
     );
     return 'partial';
   }
@@ -76,7 +76,7 @@ export async function askForRun(asking: Asking, waitMs = DEFAULT_WAIT_MS): Promi
   const took = tookMs === undefined ? '' : ` after ${longDuration(tookMs)}`;
   output.print({
     json: { keyPrefix, job: name, ran: { instanceId, outcome, tookMs, error: message, by: operator.by } },
-    shown: [`Ran on ${where}: ${name}, ended ${outcome}${message === undefined ? '' : ` (${message})`}${took}.`],
+    shown: [`${name} ran on ${where}: ${outcome}${message === undefined ? '' : ` (${message})`}${took}.`],
   });
   return outcome === 'ok' ? 'done' : 'refused';
 }
@@ -111,8 +111,8 @@ async function untilEnded(
       missing = (await isGone(taken.instanceId, session)) ? missing + 1 : 0;
       lookedAt = performance.now();
     }
-    const does = run ? 'runs it' : 'has accepted it, but not started it,';
-    terminal.progress(`${name}: ${plainOrQuoted(taken.instanceId)} ${does} for ${longDuration(waitedMs)} …`);
+    const does = run ? 'is running it,' : 'has accepted the request, but not started the run,';
+    terminal.progress(`${name}: ${plainOrQuoted(taken.instanceId)} ${does} after ${longDuration(waitedMs)} …`);
     await pauseFor(Math.min(END_LOOK_MS, waitMs - waitedMs), signal);
     state = await jobs.requests.read(asked);
   }

@@ -59,7 +59,7 @@ export function checkHistory(calls: readonly TriedCall[], { leaseMs, slow }: Con
       const lateMs = delay(lease.heldUntil, endedAt);
       latestLossMs = Math.max(latestLossMs, lateMs);
       if (lateMs <= LOSS_MS) continue;
-      const what = `The lease ${lease.token} of ${quote(key)} was lost, and reported ${formatDuration(lateMs)} late.`;
+      const what = `The lease of ${quote(key)} with the token ${lease.token} was lost, but its holder learned of that ${formatDuration(lateMs)} late.`;
       violations.push({ rule: 'losses', what });
     }
     for (const call of all) {
@@ -96,7 +96,7 @@ function compare(later: ReliedOnCall, before: readonly ReliedOnCall[]): Violatio
       const what = `${name} was held twice for ${formatDuration(forMs)}, with the tokens ${tokens}.`;
       found.push({ rule: 'exclusion', what });
     } else if (earlier.token > lease.token) {
-      const what = `${name} was granted with the token ${lease.token} after a lease with ${earlier.token}.`;
+      const what = `${name} was granted with the token ${lease.token} after a lease with the larger token ${earlier.token}.`;
       found.push({ rule: 'tokens', what });
     }
   }

@@ -149,7 +149,7 @@ export class Trial {
     this.#contenders.push(contender);
     await this.#pace.turn(this.#greeting);
     if (!(await store.start(CONNECT_MS))) {
-      throw new CliError('redis', `A client of the try is ${store.connection.describeTrouble()}.`);
+      throw new CliError('redis', `A client of doctor --try is ${store.connection.describeTrouble()}.`);
     }
     for (let caller = 0; caller < CALLERS_OF_CLIENT; caller++) {
       void this.#begin(this.#call(contender, new SeededRandom(this.seed * 1_000 + this.#callers++)));

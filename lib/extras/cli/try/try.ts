@@ -99,8 +99,8 @@ function judge({ calls, slow, refusals, faults }: Trial, seed: number, ms: numbe
   const tried = `${count(leases, 'lease')} and ${count(faults.connections + faults.clients, 'fault')}`;
   return {
     result: worst
-      ? `A promise was broken: ${worst.what}${more}`
-      : `No promise was broken in ${forTime}, with ${tried}.`,
+      ? `A guarantee was broken: ${worst.what}${more}`
+      : `All guarantees held for ${forTime}, with ${tried}.`,
     again: `npx nestjs-redis-lock doctor --try ${ms / 1_000}s --seed ${seed}`,
     seed,
     ms,

@@ -48,7 +48,8 @@ export class PageServer {
     if (!/^\/(?!\/)/.test(url)) return refused(400, 'This is not a path of the console.');
     // Joined, not resolved: against a base, a path such as `/\[` would be the name of a host.
     const { pathname, searchParams } = new URL(`http://${HOST}${url}`);
-    if (!pathname.startsWith(this.path)) return refused(404, 'Not found. The command line has printed the address.');
+    if (!pathname.startsWith(this.path))
+      return refused(404, 'Not found. Open the address that nestjs-redis-lock ui has printed.');
     if (method !== 'GET' && method !== 'HEAD') return refused(405, 'This console is read-only.');
     const name = pathname.slice(this.path.length);
     const known = headers['if-none-match'];

@@ -41,7 +41,10 @@ export const ui = defineCommand({
     });
     const server = new PageServer(answers, `/${randomBytes(18).toString('base64url')}/`);
     const url = await server.listen(options.port ?? 0).catch((error: unknown) => {
-      throw new CliError('usage', `Cannot listen there: ${describeThrown(error)}.`);
+      throw new CliError(
+        'usage',
+        `The console cannot listen on port ${options.port ?? 0}: ${describeThrown(error)}. Pass another --port.`,
+      );
     });
     try {
       output.print({ json: { url }, shown: [url] });

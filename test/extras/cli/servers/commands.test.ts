@@ -147,7 +147,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     expect(await run(['ls'])).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'No application keeps locks there yet. Using the prefix lock.\n',
+      stderr: 'No application keeps locks in this Redis yet. Using the prefix lock.\n',
     });
   });
 
@@ -193,7 +193,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
       const { code, stdout, stderr } = await run(['release', 'order:7', '--yes']);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toContain(`"order:7" is held by ${holder.instanceId} for `);
-      expect(stderr).toContain('That does not stop the holder');
+      expect(stderr).toContain('Ending a lease does not stop its holder');
       expect(stderr).toContain(`release order:7 --token ${fencingToken}`);
       expect(await isHeld(holder)).toBe(true);
     });
@@ -238,7 +238,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
       const { holder, fencingToken } = await held();
       const { code, stderr } = await run(['release', 'order:7', '--yes', '--token', `${fencingToken + 320}`]);
       expect(code).toBe(1);
-      expect(stderr).toContain(`It has: ${fencingToken}. Nothing was changed.`);
+      expect(stderr).toContain(`Tokens of its current leases: ${fencingToken}. Nothing was changed.`);
       expect((await run(['release', 'nothing', '--yes', '--token', '7'])).code).toBe(1);
       expect(await isHeld(holder)).toBe(true);
     });
@@ -311,7 +311,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
       await withJob();
       expect(await run(['job', 'nightly', '--pause', '2h', '--by', 'ann', '--reason', 'OPS-17'])).toMatchObject({
         code: 0,
-        stdout: expect.stringMatching(/^Paused for 2 h, until \d{4}-.+Z: nightly\.\n$/),
+        stdout: expect.stringMatching(/^Paused nightly for 2 h, until \d{4}-.+Z\.\n$/),
       });
       expect(await json('jobs')).toMatchObject({ jobs: [{ pause: { by: 'ann', reason: 'OPS-17' } }] });
       expect((await run(['jobs'], { isTerminal: true })).stdout).toMatch(/ paused by ann for .+: "OPS-17" /);
@@ -323,11 +323,11 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
         'reason\tOPS-17',
       ]);
       const forever = await run(['job', 'nightly', '--pause', '--by', 'ann']);
-      expect(forever).toMatchObject({ code: 0, stdout: 'Paused until you resume it: nightly.\n' });
+      expect(forever).toMatchObject({ code: 0, stdout: 'Paused nightly until you resume it.\n' });
       expect((await json('jobs')).jobs[0]?.['pause']).toEqual({ at: expect.any(Number), by: 'ann' });
       const long = await run(['job', 'nightly', '--pause', '2h', '--reason', 'x'.repeat(201)]);
       expect(long).toMatchObject({ code: 2, stderr: expect.stringContaining('--reason') });
-      expect(await run(['job', 'nightly', '--resume'])).toMatchObject({ code: 0, stdout: 'Resumed: nightly.\n' });
+      expect(await run(['job', 'nightly', '--resume'])).toMatchObject({ code: 0, stdout: 'Resumed nightly.\n' });
       expect(await run(['job', 'nightly', '--resume'])).toMatchObject({ code: 1 });
       expect((await json('jobs')).jobs[0]?.['pause']).toBeUndefined();
     });

@@ -224,7 +224,7 @@ describe('doctor of several servers', () => {
     await eventually(async () => expect(await primary.admin.info('replication')).toContain('connected_slaves:1'));
     const atPrimary = await examine(`redis://127.0.0.1:${primary.port}`);
     expect(atPrimary.of.get('replicas')).toMatchObject({ status: 'note' });
-    expect(atPrimary.of.get('replicas')!.message).toContain('1 replica, and nothing on disk');
+    expect(atPrimary.of.get('replicas')!.message).toContain('1 replica, but this server saves nothing to disk');
     const atReplica = await examine(`redis://127.0.0.1:${replica.port}`);
     expect(atReplica.code).toBe(3);
     expect(atReplica.of.get('role')).toMatchObject({ status: 'failed' });

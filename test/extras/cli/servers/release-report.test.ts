@@ -44,7 +44,7 @@ describe.each([0, 3])('a lease that the command line ends, in database %d', (dat
     const { code, ended, stderr } = await release(resource, fencingToken);
     expect({ code, ended }).toMatchObject({ code: 0, ended: { resource, fencingToken, holder: 'api-1', by: 'ann' } });
     expect(['api-1', 'api-2']).toContain(ended['reportedBy']);
-    expect(stderr).toContain(`${String(ended['reportedBy'])} has reported it in its log.`);
+    expect(stderr).toContain(`${String(ended['reportedBy'])} has logged this.`);
     const [event, ...more] = apps.flatMap(({ reported }) => reported());
     expect(more).toEqual([]);
     expect(event).toMatchObject({ resource, fencingToken, holder: 'api-1', by: 'ann', reason: 'OPS-17' });
@@ -58,7 +58,7 @@ describe.each([0, 3])('a lease that the command line ends, in database %d', (dat
     const { fencingToken } = await locks.acquire('order:7');
     const { code, ended, stderr } = await release('order:7', fencingToken);
     expect({ code, reportedBy: ended['reportedBy'] }).toEqual({ code: 0, reportedBy: null });
-    expect(stderr).toContain('No instance has reported it: this line and --json are the only record.');
+    expect(stderr).toContain('No instance has logged this: this output is the only record.');
   });
 
   it('is not reported for a message alone', async () => {

@@ -77,7 +77,7 @@ describe('job --run, between processes', () => {
       const { code, stdout, stderr } = await runIt();
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toContain(
-        `${dead.instanceId} accepted the request to run the job "job", but has not started it, and is no longer connected`,
+        `${dead.instanceId} accepted the request to run the job "job", but is no longer connected, and no run has started`,
       );
       expect(stderr).toContain('npx nestjs-redis-lock job job --history');
       expect(await admin().exists('lock:{cron:job}:runs')).toBe(0);

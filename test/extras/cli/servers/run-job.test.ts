@@ -66,7 +66,7 @@ describe.each(DATABASES)('job --run, in database %d', (database) => {
     await apps[0]!.jobs.pause('nightly');
     const { code, stdout, stderr } = await run('nightly', '--run', '--by', 'ann', '--reason', 'OPS-17');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toMatch(/^Ran on \S+: nightly, ended ok after .+\.\n$/);
+    expect(stdout).toMatch(/^nightly ran on \S+: ok after .+\.\n$/);
     expect(runs).toMatchObject([{ manual: true, tick: expect.stringMatching(/^manual:\S+ by ann$/) }]);
     const [newest] = await apps[0]!.jobs.history('nightly');
     expect(newest).toMatchObject({ manual: true, by: 'ann', outcome: 'ok' });
@@ -81,7 +81,7 @@ describe.each(DATABASES)('job --run, in database %d', (database) => {
     const { log } = await startApp();
     const { code, stdout } = await run('broken', '--run');
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^Ran on \S+: broken, ended error \(TypeError\)/);
+    expect(stdout).toMatch(/^broken ran on \S+: error \(TypeError\)/);
     expect(log.at('error').join()).toContain('no toner');
     await admin().select(database);
     const keys = await admin().keys('lock:{cron:broken}:request:*');
@@ -94,7 +94,7 @@ describe.each(DATABASES)('job --run, in database %d', (database) => {
     await startApp();
     end = gate();
     const first = await run('nightly', '--run', '--wait', '1s');
-    expect(first).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('It keeps running') });
+    expect(first).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('The run continues.') });
     const second = await run('nightly', '--run');
     expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('did not run the job') });
     expect(runs).toHaveLength(1);

@@ -59,7 +59,7 @@ describe('doctor --try', () => {
     });
     const { try: tried, checks } = read(stdout);
     expect(tried).toMatchObject({
-      result: expect.stringMatching(/^No promise was broken in 3 s, with \d+ leases and \d+ faults\.$/),
+      result: expect.stringMatching(/^All guarantees held for 3 s, with \d+ leases and \d+ faults\.$/),
       again: 'npx nestjs-redis-lock doctor --try 3s --seed 42',
       seed: 42,
       refusals: expect.any(Object),
@@ -96,8 +96,10 @@ describe('doctor --try', () => {
     clearInterval(forgetting);
     expect(code).toBe(7);
     const [first, again] = stdout.split('\n');
-    expect(first).toMatch(/^A promise was broken: /);
-    expect(again).toMatch(/^To repeat it with the same choices: npx nestjs-redis-lock doctor --try 6s --seed \d+$/);
+    expect(first).toMatch(/^A guarantee was broken: /);
+    expect(again).toMatch(
+      /^To repeat the try with the same random choices: npx nestjs-redis-lock doctor --try 6s --seed \d+$/,
+    );
     expect(stdout).toMatch(/FAILED +exclusion +"(exclusive-1|exclusive-2|shared)" was held twice/);
     await eventually(async () => expect(await triedKeys()).toEqual([]));
   });

@@ -94,7 +94,7 @@ export async function pidOf(exec: ExecProcess): Promise<number> {
  */
 export async function untilGuarded(exec: ExecProcess): Promise<void> {
   exec.kill('SIGTSTP');
-  await exec.says('Not stopped', 'stderr');
+  await exec.says('Ctrl-Z is ignored', 'stderr');
 }
 
 /** A zombie does not run: its parent has not looked yet, or is stopped. */

@@ -99,7 +99,7 @@ describe('a lock that is held', () => {
     const holder = exec(['busy', ...ENDLESS]);
     await pidOf(holder);
     const waiter = exec(['busy', ...shell('echo "my turn"')]);
-    await waiter.says(/Waiting for "busy" for .* of 10 min: held by \S+ \(exec, command sh\) for/, 'stderr');
+    await waiter.says(/Waiting for "busy" \(.*, at most 10 min\): held by \S+ \(exec, command sh\) for/, 'stderr');
     holder.kill('SIGTERM');
     await expect(waiter.ended).resolves.toBe(0);
     expect(waiter.stdout).toBe('my turn\n');
@@ -153,7 +153,7 @@ describe('the end of exec', () => {
     run.kill('SIGKILL');
     await eventually(() => expect(isRunning(pid)).toBe(false));
     await expect(isHeld('killed')).resolves.toBe(true);
-    expect(run.stderr).toContain('exec was killed, so its command is ended.');
+    expect(run.stderr).toContain('exec was killed, so its command gets SIGTERM, and SIGKILL after at most ');
   });
 
   it('by SIGKILL ends a command that ignores SIGTERM', async () => {

@@ -71,7 +71,7 @@ it('a command that ended while this process was blocked is lost, although the le
   );
   expect(end).toEqual({ code: 143, isLost: true, isInterrupted: false });
   expect(notes).toEqual([
-    expect.stringMatching(/^exec was blocked .*"unit" was about to end, so its command was ended/),
+    expect.stringMatching(/^exec was blocked .*"unit", so the command was ended before the lease expired/),
   ]);
 });
 

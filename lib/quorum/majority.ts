@@ -154,7 +154,7 @@ export function askMajority(quorum: QuorumNodes, question: YesNo): Promise<boole
 }
 
 /**
- * Explains why there is no majority: "3 of 5 needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy". Nodes
+ * Explains why there is no majority: "3 of 5 nodes needed, got 2: b timed out after 50 ms, d refused NOAUTH, e busy". Nodes
  * that may still answer come last: they are too few to wait for.
  *
  * @param describe describes an answer that is no vote; `undefined` for a vote
@@ -175,7 +175,7 @@ export function quorumError<T>(
   const open = nodes.filter((_, index) => failures[index] === undefined && answers[index] === undefined);
   const rest =
     open.length > 0 ? `; ${open.map(({ name }) => name).join(', ')} had not answered yet, too few to matter` : '';
-  const message = `${majority} of ${nodes.length} needed, got ${got}: ${reasons.join(', ')}${rest}`;
+  const message = `${majority} of ${nodes.length} nodes needed, got ${got}: ${reasons.join(', ')}${rest}`;
   return new LockStoreError(failureOf(nodes.length, majority, failures, answers), message);
 }
 
@@ -187,7 +187,7 @@ export function majorityTrouble({ nodes, majority }: QuorumNodes, resource: stri
     const { name } = nodes[index]!;
     return trouble ? [`${name} ${describeFailure(trouble, name)}`] : [];
   });
-  const message = `${majority} of ${nodes.length} needed, ${reachable} can be asked: ${reasons.join(', ')}`;
+  const message = `${majority} of ${nodes.length} nodes needed, ${reachable} can be reached: ${reasons.join(', ')}`;
   return new LockStoreError('notExecuted', message);
 }
 

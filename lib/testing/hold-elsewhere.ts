@@ -89,13 +89,13 @@ export async function holdElsewhere(
   if (mode !== undefined || isSemaphore) refuseReserved(name);
   if (mode !== undefined && isSemaphore) {
     throw new InvalidLockOptionsError(
-      'permits and total are for a semaphore, which has no other mode: leave mode out, or permits and total.',
+      'holdElsewhere() holds either a lock (mode) or a semaphore (permits, total). Leave out mode, or permits and total.',
       'mode',
     );
   }
   if (fleet.instances.some(({ instanceId }) => instanceId === instance)) {
     throw new InvalidLockOptionsError(
-      `instanceId must not be ${quote(instance)}: an application of this fleet has that name.`,
+      `instanceId of holdElsewhere() must not be ${quote(instance)}: an application of this fleet has that id.`,
       'instanceId',
     );
   }
@@ -115,7 +115,7 @@ function refuseReserved(resource: string): void {
   if (!resource.startsWith(JOB_PREFIX) && !resource.startsWith(LEADER_PREFIX)) return;
   throw new TestKitError(
     'invalid',
-    `holdElsewhere() holds ${quote(resource)} as another application does that runs the job or leads. Leave out mode, ` +
-      'permits and total.',
+    `${quote(resource)} is the lock of a job or a leadership, which holdElsewhere() always holds in mode exclusive. Leave ` +
+      'out mode, permits and total.',
   );
 }

@@ -65,7 +65,7 @@ function unknown({ fleet, instance }: FleetPlace, resources: readonly string[]):
   return new TestKitError(
     'unknownResource',
     isEnding
-      ? `The application releases ${resources.map((name) => quote(name)).join(', ')} at this moment, so it cannot lose it. ${hint}`
-      : `The application does not hold ${quote(resource)}, so it cannot lose it. It holds ${names}. ${hint}`,
+      ? `The application releases ${resources.map((name) => quote(name)).join(', ')} at this moment, so lose() has no effect. ${hint}`
+      : `The application does not hold ${quote(resource)}, so it cannot lose that lock. It holds ${names}. ${hint}`,
   );
 }

@@ -59,7 +59,7 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   expect(row('shop-1 explains customer:carol')).toMatch(/ is held by shop-2:\d+ \(CheckoutService\.checkOut\) for /);
   expect(rows).toContainEqual(
     expect.stringMatching(
-      /^ +LoyaltyService\.credit spent \S+ m?s waiting for CheckoutService\.checkOut in \d+ calls?$/,
+      /^ +\d+ calls? of LoyaltyService\.credit waited \S+ m?s in total for CheckoutService\.checkOut$/,
     ),
   );
   expect(row('Credits that waited for the checkout')).toMatch(/ 10 of 10 +all +ok$/);

@@ -112,7 +112,7 @@ describe('where no majority can vote', () => {
     expect(error).toBeInstanceOf(LockStoreError);
     expect(error.failure).toBe('unknown');
     expect(error.message).toBe(
-      '3 of 5 needed, got 1: b timed out after 50 ms, c not connected, ' +
+      '3 of 5 nodes needed, got 1: b timed out after 50 ms, c not connected, ' +
         'd refused NOAUTH Authentication required, e busy',
     );
     world.resume(1);
@@ -127,7 +127,7 @@ describe('where no majority can vote', () => {
     const asked = store.acquire({ resource: 'stock', id: `${store.clientId}/a`, mode: 'exclusive' }, LEASE_MS);
     const error = await rejection<LockStoreError>(world.until(asked));
     expect(error.message).toBe(
-      '3 of 5 needed, got 0: a not connected, b not connected, c not connected; ' +
+      '3 of 5 nodes needed, got 0: a not connected, b not connected, c not connected; ' +
         'd, e had not answered yet, too few to matter',
     );
   });

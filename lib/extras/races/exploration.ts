@@ -67,7 +67,7 @@ export class Exploration<World> {
       new RaceToolError(
         'SCHEDULE_DIVERGED',
         `exploreRaces: the seed does not match. At choice ${step} it selects an actor that cannot run there. The ` +
-          'actors, their points or the setup have changed since, or the run depends on something that the tool does ' +
+          'actors, their race points or the setup have changed since the seed was printed, or the run depends on something that the tool does ' +
           'not control',
       );
     const run = new ScheduleRun(new Repetition(numbers, changed));
@@ -156,7 +156,7 @@ export class Exploration<World> {
   ): Promise<Failure | undefined> {
     const cycle = deadlock === undefined ? undefined : `deadlock: ${deadlock}`;
     if (ending === 'stuck') return { reason: cycle ?? `no actor can continue: ${schedule.describeWaits()}` };
-    if (ending === 'endless') return { reason: `it does not end within ${schedule.steps.length} steps` };
+    if (ending === 'endless') return { reason: `the run has not ended after ${schedule.steps.length} steps` };
     const hadFault = schedule.steps.some(({ isFault }) => isFault);
     const thrower = schedule.actors.find((actor) => actor.state === 'threw' && !this.#mayThrow(actor, hadFault));
     if (cycle !== undefined && thrower?.value instanceof LockTimeoutError) {

@@ -57,8 +57,8 @@ function messageOf({ reason, steps, switches, seed }: FoundRace, schedules: numb
   const story = formatLines(steps);
   const order =
     switches === 0
-      ? 'It fails even if each actor runs until it waits or ends, so the order is not the cause.'
-      : `It takes ${switches} ${switches === 1 ? 'switch' : 'switches'} between actors.`;
+      ? 'The run fails even if each actor runs until it waits or ends, so the order is not the cause.'
+      : `The race needs ${switches} ${switches === 1 ? 'switch' : 'switches'} between actors.`;
   const found = `Found in ${schedules} ${schedules === 1 ? 'schedule' : 'schedules'}.`;
   return `${reason}\n${story}\n${order} ${found} To replay it: seed: '${seed}'`;
 }

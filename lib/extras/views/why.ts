@@ -36,27 +36,29 @@ export function conclusionOn(
 
 function conclusionOf(before: Holder | undefined, holder: Holder, life: InstanceLife | undefined): string {
   const left = longDuration(holder.ttlMs);
-  if (holder.isKept) return `released, but kept for another ${left} (minHoldMs).`;
-  if (!before) return 'granted between two checks: the holder is alive.';
+  if (holder.isKept) return `it has released the lock, which minHoldMs keeps for another ${left}.`;
+  if (!before) return 'its lease was granted between two checks: the holder is alive.';
   const betweenMs = holder.heldMs - before.heldMs;
-  if (holder.ttlMs > before.ttlMs - betweenMs + ROUNDED_MS) return 'renewed between two checks: the holder is alive.';
+  if (holder.ttlMs > before.ttlMs - betweenMs + ROUNDED_MS)
+    return 'its lease was renewed between two checks: the holder is alive.';
   const agoMs = renewedMsAgo(holder);
   const isOverdue = agoMs > holder.leaseMs / 2;
   if (life === 'alive') {
     return isOverdue
-      ? `not renewed for ${longDuration(agoMs)}, but its process answers: it does not renew this lease. Free in ${left}.`
+      ? `its process answers, but has not renewed this lease for ${longDuration(agoMs)}. The lock is free in ${left}.`
       : `its process answers: the holder is alive. The lease has ${left} left.`;
   }
   if (life === 'silent') {
-    return `its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. Free in ${left} unless it renews.`;
+    return `its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. The lock is free in ${left} unless the lease is renewed.`;
   }
-  if (life === 'dead') return `not subscribed, and two renewals are missing: the holder is dead, free in ${left}.`;
+  if (life === 'dead')
+    return `it has no subscription, and has missed two renewals: the holder is dead. The lock is free in ${left}.`;
   const dueMs = holder.leaseMs / 3 - agoMs;
   const next =
     dueMs > -SLACK_MS
       ? `the next renewal is due in ${longDuration(Math.max(0, dueMs))}`
       : `a renewal is ${longDuration(-dueMs)} late, unless the lease is fixed`;
-  return `it is unclear whether the holder is alive: ${next}. Free in ${left}.`;
+  return `it is unclear whether the holder is alive: ${next}. The lock is free in ${left}.`;
 }
 
 function workIn({ instances }: FleetReport, instanceId: string, resource: string): string | undefined {

@@ -21,7 +21,7 @@ export function waitedTooLong(
   log: AttemptLog,
   attempts = log.attempts,
   details?: Omit<WaitFacts, 'waitedMs' | keyof BusyFacts>,
-): Error {
+): LockUnavailableError | LockTimeoutError {
   if (log.last !== 'busy') return unavailable(resource, log, 'acquire', waitedForStore(call, now));
   return new LockTimeoutError(resource, { ...log.facts(now), attempts, waitedMs: now - call.startedAt, ...details });
 }
@@ -38,7 +38,7 @@ export function cutShort(error: unknown, part: ResolvedLockOptions, requested: R
   const { resource } = error;
   const known = isTimeout ? factsOf(error) : { attempts: 1, retryAfterMs: 0 };
   // It may be free: nothing is known of it.
-  const outOfTime = `${quoteResource(resource)} was not acquired: the call timed out (waitMs, ${formatDuration(waitedMs)}) before Redis answered for it. Raise waitMs, or take fewer resources in one call.`;
+  const outOfTime = `${quoteResource(resource)} was not acquired: the other resources of this call took all of its waitMs (${formatDuration(waitedMs)}). Raise waitMs, or acquire fewer resources in one call.`;
   const message = isTimeout ? undefined : outOfTime;
   const late = new LockTimeoutError(resource, { ...known, waitedMs }, message);
   const wait = waitBefore(error);
@@ -62,7 +62,7 @@ export function attemptWasCutShort(
   return lastAttempt === 'timeout' && waitMs !== 0 && waitMs < attemptTimeoutMs;
 }
 
-export function exhausted(resource: string, log: AttemptLog): Error {
+export function exhausted(resource: string, log: AttemptLog): LockBusyError | LockUnavailableError {
   if (log.last === 'busy') return new LockBusyError(resource, log.facts());
   return unavailable(resource, log);
 }
@@ -76,17 +76,29 @@ export function waitedForStore(
 }
 
 /** @param unavailableMs set if the call gave up early because the store is unreachable */
-export function unavailable(resource: string, log: AttemptLog, operation = 'acquire', unavailableMs?: number): Error {
+export function unavailable(
+  resource: string,
+  log: AttemptLog,
+  operation = 'acquire',
+  unavailableMs?: number,
+): LockUnavailableError {
   const cause = log.lastError ?? new LockStoreError('unknown', 'Redis has not answered yet');
   return new LockUnavailableError(resource, operation, log.last, cause, unavailableMs);
 }
 
 /** The error of a wait for a lease of this process, which ended because nothing renewed it in time. */
 export function renewedTooLate(): LockStoreError {
-  return new LockStoreError('unknown', 'no renewal of the previous lease was confirmed in time');
+  return new LockStoreError(
+    'unknown',
+    'this process held the resource, but Redis confirmed no renewal of that lease in time',
+  );
 }
 
-export function aborted(resource: string, closing: AbortSignal, signal: AbortSignal | undefined): Error {
+export function aborted(
+  resource: string,
+  closing: AbortSignal,
+  signal: AbortSignal | undefined,
+): LockShutdownError | LockAbortedError {
   return closing.aborted ? new LockShutdownError(resource) : new LockAbortedError(resource, signal?.reason);
 }
 

@@ -20,9 +20,9 @@ export type LeaseLossReason =
   | 'released';
 
 const LOSS_EXPLAINED: Record<LeaseLossReason, string> = {
-  expired: 'it was a fixed lease and has expired. Raise leaseMs, or leave the watchdog on',
+  expired: 'it was a fixed lease (watchdog: false) and has expired. Raise leaseMs, or remove watchdog: false',
   takenOver:
-    'Redis no longer has it: it was ended by forceRelease(), deleted, evicted, or lost in a restart or a failover',
+    'Redis no longer has this lease, because it was ended by forceRelease(), deleted, evicted, or lost in a restart or a failover',
   notRenewed:
     'no renewal was confirmed before its deadline. Redis did not answer, or the event loop was blocked for longer than leaseMs',
   maxHold: 'it was held for maxHoldMs. Raise maxHoldMs, or do less under one lock',
@@ -89,7 +89,7 @@ export class LeaseLostError extends LockError {
     const error = new LeaseLostError(resource, reason, fencingToken);
     error.message =
       `${loss.message} The work still ran to its end, so another process may have worked at the same time. ` +
-      `Check what the work did before you repeat it. Its result is the value of this error.`;
+      `Check what the work did before you repeat it. This error has the result in its property value.`;
     if (group !== undefined) error.group = group;
     Error.captureStackTrace(error, LeaseLostError.afterWork);
     return Object.defineProperties(error, { workFinished: { value: true }, value: { value } });
@@ -232,7 +232,7 @@ export type NotLeaderReason =
   | 'shutdown';
 
 const REASON_EXPLAINED: Record<NotLeaderReason, string> = {
-  notElected: 'it was not elected yet. Wait for whenElected(), or do nothing here',
+  notElected: 'it has not been elected yet. Wait for whenElected(), or skip this work',
   released: 'its term was released. End this work: another instance may lead next',
   resigned: 'it has resigned. End this work: another instance leads next',
   shutdown: 'the application is shutting down. End this work: another instance leads next',

@@ -129,7 +129,7 @@ export class Telemetries {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.warn(
-      `The module option telemetry threw. Locks keep working, but this was not recorded. This is logged once. ` +
+      `The module option telemetry threw. Locks keep working, but this event was not recorded. This is logged once. ` +
         `See docs/operations/metrics.md. ${describeFailure(error)}`,
     );
   }

@@ -129,8 +129,8 @@ export class LockOrder {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     this.warn(
-      `Locks were nested in ${MAX_EDGES} different orders of groups, and further orders are not checked. Do the ` +
-        'names of locks begin with a text that is different in each call? This is logged once. ' +
+      `Locks were nested in ${MAX_EDGES} different orders of groups, and further orders are not checked. If the ` +
+        'names of your locks begin with text that differs in each call, set the option group. This is logged once. ' +
         'See docs/guide/several-resources.md#locks-in-different-orders.',
     );
   }

@@ -33,7 +33,7 @@ export async function reenter(hold: Hold, options: ResolvedLockOptions, deps: Ke
     const answer = await sendDepth(hold, deps, options.attemptTimeoutMs);
     if (answer.outcome !== 'answered') {
       await lease.end().catch(() => {});
-      throw new LockUnavailableError(resource, 'enter again', answer.outcome, answer.error);
+      throw new LockUnavailableError(resource, 'record the re-entry of', answer.outcome, answer.error);
     }
   }
   if (hold.checkHeld()) {

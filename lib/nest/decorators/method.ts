@@ -26,8 +26,7 @@ export function wrapMethod(
   if (!descriptor || typeof original !== 'function') {
     const what = descriptor
       ? `${where} is not a method, but ${describeValue(original)}. Put the decorator on a method.`
-      : `${where} is a property, and this decorator is for methods. A property with an arrow function is created again for each ` +
-        `object, after the decorator has run. Write a method: async ${where.slice(where.lastIndexOf('.') + 1)}() { ... }.`;
+      : `${where} is a property, and this decorator only works on methods. Write a method instead: async ${where.slice(where.lastIndexOf('.') + 1)}() { ... }.`;
     throw new InvalidLockOptionsError(what, 'decorator');
   }
   if (!keepsGenerators && Object.prototype.toString.call(original).endsWith('GeneratorFunction]')) {
@@ -222,9 +221,9 @@ export async function runMethod(self: object, job: MethodOfJob, run: object, met
     const result = await runningMethods.run(running, method);
     if (running.skippedBy === undefined) return result;
     throw new InvalidLockOptionsError(
-      `${job.where} did not run for this tick: ${running.skippedBy}, which is below @${job.decorator}, has returned ` +
-        `without it. Write it above @${job.decorator}, also above the decorators between them. Then such a call claims ` +
-        'no tick.',
+      `${job.where} did not run for this tick: ${running.skippedBy}, which is below @${job.decorator}, returned without ` +
+        `calling the method. Move it above @${job.decorator} and the decorators between the two: then it skips a call ` +
+        'before the call claims the tick.',
       'decorator',
     );
   } finally {

@@ -77,7 +77,7 @@ function wrongOrder({ where, decorator }: LockedMethod, library: string, hasHook
 function waysOut(library: string, hasHooks: boolean): string {
   const waiting = hasHooks
     ? `Or have the release wait for the end of the transaction: the module option transactions is set, but does not ` +
-      `cover this one. Pass the transactions of ${library} to it with follow() or run() of a TransactionScope. `
+      `cover ${library}. Pass the transactions of ${library} to it with follow() or run() of a TransactionScope. `
     : `Or set the module option transactions, so that the release waits for the end of a ${library} transaction. `;
   return (
     waiting +

@@ -67,7 +67,7 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
   if (hasNotBegun || INTERRUPTIONS.some((kind) => exception instanceof kind)) {
     const message =
       exception instanceof LeaseLostError
-        ? 'This was interrupted, but may have been completed. Check before you try again.'
+        ? 'This request was interrupted, but may have been completed. Check before you try again.'
         : 'This cannot be done safely right now. Try again later.';
     const grpcStatus = hasNotBegun ? GRPC.UNAVAILABLE : GRPC.ABORTED;
     return { status: HttpStatus.SERVICE_UNAVAILABLE, grpcStatus, message, retryAfterMs: 1000 };

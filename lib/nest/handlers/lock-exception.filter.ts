@@ -105,7 +105,8 @@ export class LockExceptionFilter implements ExceptionFilter<Error> {
   /** Logs problems that the operator must fix. The answer to the client does not show them. */
   #log(exception: LockError, { status }: ErrorAnswer, type: 'http' | 'rpc' | 'ws' | 'graphql'): void {
     const { message, stack, resource } = exception;
-    const lostEvent = type === 'rpc' ? ' Senders of messages get this error; events are lost.' : '';
+    const lostEvent =
+      type === 'rpc' ? ' If it was a message, its sender gets this error. If it was an event, it is lost.' : '';
     if (status === HttpStatus.INTERNAL_SERVER_ERROR) this.#logger.error(message, stack);
     else if (type !== 'rpc' && isLogged(exception)) return;
     else if (exception instanceof LockUnavailableError) {

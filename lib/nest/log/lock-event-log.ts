@@ -89,8 +89,9 @@ export class LockEventLog {
       releaseFailed: (event) =>
         outage.failed('releases', event, describeFailure(event.error, describeNextTry(event.error))),
       renewalFailed: (event) =>
-        outage.failed('renewals', event, describeFailure(event.error, 'It is retried until the lease ends.')),
-      campaignFailed: (event) => outage.failed('campaigns', event, describeFailure(event.error, 'It campaigns again.')),
+        outage.failed('renewals', event, describeFailure(event.error, 'The renewal is retried until the lease ends.')),
+      campaignFailed: (event) =>
+        outage.failed('campaigns', event, describeFailure(event.error, 'This instance will campaign again.')),
       elected: ({ leadership }) => this.#logger.log(`Leads ${quoteResource(leadership)}.`),
       demoted: ({ leadership, reason }) =>
         this.#logger.log(`No longer leads ${quoteResource(leadership)} (${reason}).`),
@@ -295,8 +296,8 @@ function describeFailure({ message }: LockError, next: string): string {
 
 function describeNextTry({ cause }: LockError): string {
   return cause instanceof ClosedStoreError
-    ? 'It is not retried: the lock expires with its lease.'
-    : 'It is retried until the lease has expired.';
+    ? 'The release is not retried: the lock expires with its lease.'
+    : 'The release is retried until the lease has expired.';
 }
 
 /** @param others the number of other calls of the process that wait */
@@ -311,10 +312,10 @@ function describeWait(event: LockEventOf<'waitingLong'>, others: number): string
 function describeLeak({ resource, mode, group, callSite, isRenewed }: LockEventOf<'leaked'>): string {
   const from = callSite ? ` It was acquired at ${callSite}.` : '';
   const effect = isRenewed
-    ? 'It is renewed for as long as this process lives, so no other call gets it'
-    : "It is no longer renewed (onLeak: 'expire'), so it expires";
+    ? 'The lease is renewed for as long as this process lives, so no other call gets the lock'
+    : "The lease is no longer renewed (onLeak: 'expire'), so it expires";
   return (
-    `The lease of ${quoteResource(resource)} (mode ${mode}${group === OTHER_GROUP ? '' : `, group ${quote(group)}`}) was not released. Nothing references it any longer, so nothing can release ` +
+    `The lease of ${quoteResource(resource)} (mode ${mode}${group === OTHER_GROUP ? '' : `, group ${quote(group)}`}) was not released, and nothing references it any longer, so nothing can release ` +
     `it.${from} ${effect}. Use locks.using(), await using, or release it in a finally.`
   );
 }

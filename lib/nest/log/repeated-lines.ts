@@ -111,5 +111,5 @@ function reset(repeated: Repeated): void {
 }
 
 function theRest(lines: number, names: string): string {
-  return `${countWas(lines, 'more line')} left out, about ${names}.`;
+  return `In the last minute, ${countWas(lines, 'more line')} left out, about ${names}.`;
 }

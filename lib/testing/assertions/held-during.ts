@@ -177,8 +177,8 @@ class WorkWatch {
     this.#isAsked = true;
     if (this.#hasTurned && !this.isByTouches) {
       this.#fail(
-        'the work waited for something else before it asked for the lock. If that needs no lock, name what needs it: ' +
-          'touching: repository',
+        'the work waited for something else before it requested the lock. If that needs no lock, name the objects that ' +
+          'do, such as touching: repository',
       );
     }
   }
@@ -197,7 +197,7 @@ class WorkWatch {
     void settle().then(() => {
       if (!this.#isOver && this.#held.size === 0) {
         this.#fail(
-          'it was released, and the work continued. If the rest needs no lock, name what needs it: touching: repository',
+          'it was released before the work ended. If the rest needs no lock, name the objects that do, such as touching: repository',
         );
       }
     });

@@ -175,13 +175,13 @@ export class TestFleet implements Surroundings {
     const commands = [...this.#watched.keys()].flatMap(({ underWay }) => [...underWay].map(describeCommand));
     const releases = [...this.#watched].flatMap(([{ instanceId }, client]) => {
       const releases = countReleasing(client);
-      return releases > 0 ? [`${releases} releases by ${instanceId} that are sent again`] : [];
+      return releases > 0 ? [`${releases} releases that ${instanceId} retries`] : [];
     });
-    const what = [...commands, ...releases].join(', ') || 'commands that follow one another without a pause';
+    const what = [...commands, ...releases].join(', ') || 'a series of commands without a pause';
     return new TestKitError(
       'notIdle',
-      `idle() waited ${IDLE_WITHIN_S} s, and this is still pending: ${what}. A wait for time needs clock: 'manual' and ` +
-        'advance(ms). Work that never ends has to be stopped first.',
+      `idle() waited ${IDLE_WITHIN_S} s, and this is still pending: ${what}. If it waits for time to pass, use clock: 'manual' and ` +
+        'advance(ms). If it never ends, stop it first.',
     );
   }
 

@@ -40,7 +40,7 @@ export function bindLocks<T extends object>(
     const example = [...properties.keys()].map((each) => `${plainKey(each)}: locks`).join(', ');
     throw invalid(
       'locks',
-      `${name} has methods that use the lock service ${quote(used)}, and bindLocks did not get it. ` +
+      `${name} has methods that use the lock service ${quote(used)}, which was not passed to bindLocks. ` +
         `Call bindLocks(object, { ${example} }).`,
     );
   }
@@ -50,11 +50,14 @@ export function bindLocks<T extends object>(
     throw invalid(
       'locks',
       `No decorated method of ${name} uses the lock service ${quote(given)}. ` +
-        (near === undefined ? `They use: ${quoteSome([...properties.keys()])}.` : `Did you mean ${quote(near)}?`),
+        (near === undefined ? `These are used: ${quoteSome([...properties.keys()])}.` : `Did you mean ${quote(near)}?`),
     );
   }
   if (![...properties.values()].every((property) => isDefinable(object, property))) {
-    throw invalid('object', `${name} is frozen or sealed, so no locks can be bound to it. Bind them before that.`);
+    throw invalid(
+      'object',
+      `${name} is frozen or sealed, so no locks can be bound to it. Call bindLocks before you freeze or seal the object.`,
+    );
   }
   for (const [used, property] of properties) {
     // Not enumerable, so that a test can compare the object with another one.

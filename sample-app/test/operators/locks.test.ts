@@ -75,7 +75,7 @@ it('an operator reads why a request waits, and afterwards for which work of anot
   const [longest, own] = blockers.filter(({ waiter }) => waiter === CREDIT);
   expect(longest).toMatchObject({ holder: CHECKOUT, calls: 3 });
   expect(longest!.text).toMatch(
-    /^LoyaltyService\.credit spent \S+ m?s waiting for CheckoutService\.checkOut in 3 calls$/,
+    /^3 calls of LoyaltyService\.credit waited \S+ m?s in total for CheckoutService\.checkOut$/,
   );
   // After the first of them, the others have waited for it.
   expect(own).toMatchObject({ holder: CREDIT, calls: 2 });

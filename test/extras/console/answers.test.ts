@@ -189,7 +189,7 @@ it('the view now has the finding if Redis refuses, and each other view the cause
   const source = shop();
   source.failure = () =>
     Promise.reject(
-      new LockUnavailableError('', 'ask the fleet', 'failed', new Error('connect ECONNREFUSED 10.1.2.3:6379')),
+      new LockUnavailableError('', 'poll the instances', 'failed', new Error('connect ECONNREFUSED 10.1.2.3:6379')),
     );
   const answers = answersOf(source);
   for (const view of ['locks', 'lock', 'blockers', 'leaders', 'instances']) {

@@ -135,8 +135,8 @@ describe('exploreRaces', () => {
 
     const race = await raceOf(exploreRaces(gates, [one, two], { invariant: () => {}, patienceMs: 5 }));
     expect(race.reason).toBe(
-      'no actor can continue: A waits for something that is not a point, after "waits for B"; ' +
-        'B waits for something that is not a point',
+      'no actor can continue: A waits for something other than a race point, after "waits for B"; ' +
+        'B waits for something other than a race point',
     );
   });
 
@@ -162,7 +162,7 @@ describe('exploreRaces', () => {
     };
 
     const race = await raceOf(exploreRaces(() => 0, [polling], { invariant: () => {}, maxSteps: 20 }));
-    expect(race.reason).toBe('it does not end within 20 steps');
+    expect(race.reason).toBe('the run has not ended after 20 steps');
   });
 
   describe('with more orders than it may run', () => {

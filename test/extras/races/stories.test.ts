@@ -44,7 +44,7 @@ describe('the story of a race', () => {
       locks.using('a', options, () => locks.using('a', options, () => racePoint('works')));
 
     expect(await storyOf([again])).toBe(
-      'A asks for a and gets it; A enters a again; A works; A leaves a, which it entered again; A releases a: told',
+      'A asks for a and gets it; A re-enters a; A works; A leaves its re-entry of a; A releases a: told',
     );
   });
 

@@ -43,28 +43,28 @@ const at = (heldMs: number, ttlMs: number) => ({ heldMs, ttlMs });
 it.each<[string, string, Parameters<typeof conclusion>]>([
   [
     'a renewal',
-    'renewed between two checks: the holder is alive.',
+    'its lease was renewed between two checks: the holder is alive.',
     [at(9_000, 591_000), at(10_000, TEN_MINUTES), 'unsubscribed'],
   ],
   [
     'a renewal that leaves less than the first look saw',
-    'renewed between two checks: the holder is alive.',
+    'its lease was renewed between two checks: the holder is alive.',
     [at(10, 599_990), at(1_000, 599_700)],
   ],
-  ['a grant', 'granted between two checks: the holder is alive.', [undefined, at(1, TEN_MINUTES)]],
+  ['a grant', 'its lease was granted between two checks: the holder is alive.', [undefined, at(1, TEN_MINUTES)]],
   [
     'a lease that was renewed, of a process without a subscription that has missed two renewals',
-    'not subscribed, and two renewals are missing: the holder is dead, free in 2 min 30 s.',
+    'it has no subscription, and has missed two renewals: the holder is dead. The lock is free in 2 min 30 s.',
     [at(999_000, 151_000), at(1_000_000, 150_000), 'unsubscribed'],
   ],
   [
     'a lease that was never renewed, of a process without a subscription',
-    'it is unclear whether the holder is alive: a renewal is 4 min 10 s late, unless the lease is fixed. Free in 2 min 30 s.',
+    'it is unclear whether the holder is alive: a renewal is 4 min 10 s late, unless the lease is fixed. The lock is free in 2 min 30 s.',
     [at(449_000, 151_000), at(450_000, 150_000), 'unsubscribed'],
   ],
   [
     'a process without a subscription, before a renewal is due',
-    'it is unclear whether the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
+    'it is unclear whether the holder is alive: the next renewal is due in 3 min 11 s. The lock is free in 9 min 51 s.',
     [at(8_000, 592_000), at(9_000, 591_000), 'unsubscribed'],
   ],
   [
@@ -74,27 +74,27 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'a process that answers, and does not renew',
-    'not renewed for 5 min 50 s, but its process answers: it does not renew this lease. Free in 4 min 10 s.',
+    'its process answers, but has not renewed this lease for 5 min 50 s. The lock is free in 4 min 10 s.',
     [at(349_000, 251_000), at(350_000, 250_000), 'alive'],
   ],
   [
     'a process that is frozen',
-    'its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. Free in 9 min 51 s unless it renews.',
+    'its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. The lock is free in 9 min 51 s unless the lease is renewed.',
     [at(8_000, 592_000), at(9_000, 591_000), 'silent'],
   ],
   [
     'nothing but the leases, before a renewal is due',
-    'it is unclear whether the holder is alive: the next renewal is due in 3 min 11 s. Free in 9 min 51 s.',
+    'it is unclear whether the holder is alive: the next renewal is due in 3 min 11 s. The lock is free in 9 min 51 s.',
     [at(8_000, 592_000), at(9_000, 591_000)],
   ],
   [
     'a renewal that is late',
-    'it is unclear whether the holder is alive: a renewal is 10 s late, unless the lease is fixed. Free in 6 min 30 s.',
+    'it is unclear whether the holder is alive: a renewal is 10 s late, unless the lease is fixed. The lock is free in 6 min 30 s.',
     [at(209_000, 391_000), at(210_000, 390_000)],
   ],
   [
     'a lease that was released',
-    'released, but kept for another 10 min (minHoldMs).',
+    'it has released the lock, which minHoldMs keeps for another 10 min.',
     [undefined, { ...at(1, TEN_MINUTES), isKept: true }],
   ],
 ])('%s: %s', (_, text, args) => expect(conclusion(...args)).toBe(`api-3:4711: ${text}`));

@@ -513,8 +513,8 @@ describe('the cause of a timeout', () => {
       await world.clock.advance(1_000);
       expect(both.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'table', waitedMs: 1_000, holders: [] });
       expect((both.error as Error).message).toBe(
-        '"table" was not acquired: the call timed out (waitMs, 1 s) before Redis answered for it. Raise waitMs, or ' +
-          'take fewer resources in one call.',
+        '"table" was not acquired: the other resources of this call took all of its waitMs (1 s). Raise waitMs, or ' +
+          'acquire fewer resources in one call.',
       );
     });
 
@@ -630,9 +630,9 @@ describe('the cause of a timeout', () => {
         [0, 2],
         [],
         'LOCK_UNAVAILABLE',
-        /2 of 3 needed.*a not connected.*c not connected/,
+        /2 of 3 nodes needed.*a not connected.*c not connected/,
       ],
-      ['is the nodes, where two hang', [], [0, 2], 'LOCK_UNAVAILABLE', /2 of 3 needed.*a .*c /],
+      ['is the nodes, where two hang', [], [0, 2], 'LOCK_UNAVAILABLE', /2 of 3 nodes needed.*a .*c /],
     ])('%s', async (_, down, stopped, code, message = /./) => {
       const quorum = new QuorumWorld();
       await quorum.until(quorum.client().locks.acquire('stock', { leaseMs: 60_000 }));

@@ -158,7 +158,7 @@ describe('the module option labelGroups', () => {
     await world.clock.advance(10);
     expect(payment.state).toBe('fulfilled');
     const { blockers } = b.locks.operators.contention();
-    expect(blockers.map(({ text }) => text)).toEqual(['Orders.pay spent 3 s waiting for Report.run in 1 call']);
+    expect(blockers.map(({ text }) => text)).toEqual(['1 call of Orders.pay waited 3 s in total for Report.run']);
   });
 
   it('omits the group if the label of the call leaves no room for it', () => {

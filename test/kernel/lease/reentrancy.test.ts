@@ -160,7 +160,7 @@ describe('reentrant mode', () => {
       a.store.next('setDepth', replyLost);
       const entering = track(a.locks.using('stock', REENTRANT, async () => 'entered'));
       await world.clock.advance(1_000);
-      expect(entering.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'enter again' });
+      expect(entering.error).toMatchObject({ code: 'LOCK_UNAVAILABLE', operation: 'record the re-entry of' });
       await settle();
       expect(await depth()).toBe(1);
     });

@@ -251,7 +251,7 @@ describe('what cannot be locked is refused when the class is defined', () => {
     );
     // A compiler passes no descriptor for a property that is an arrow function.
     expect(() => lock(Reports.prototype, 'nightly', undefined!)).toThrow(
-      'Reports.nightly is a property, and this decorator is for methods',
+      'Reports.nightly is a property, and this decorator only works on methods',
     );
   });
 

@@ -48,7 +48,7 @@ describe('@LockHandler on a method that nothing can run', () => {
     [
       'a property',
       () => lock(class Shop {}.prototype, 'open'),
-      /Shop\.open is a property, and this decorator is for methods\. .* Write a method: async open\(\) \{/,
+      /Shop\.open is a property, and this decorator only works on methods\. Write a method instead: async open\(\) \{/,
     ],
     ['an accessor', () => lock(class Shop {}.prototype, 'open', { get: () => 1 }), /Shop\.open is not a method/],
   ])('is an error when the class is defined: on %s', (_, decorate, message) => {

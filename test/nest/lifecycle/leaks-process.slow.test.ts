@@ -36,7 +36,7 @@ describe('a lease that was forgotten', () => {
     }
     expect(warnings).toHaveLength(FORGOTTEN.length);
     expect(warnings.find((warning) => warning.includes('"forgotten"'))).toMatch(
-      /Nothing references it any longer.* acquired at .*takeLocks .*renewed for as long as this process lives, so no other call gets it\..*finally/,
+      /nothing references it any longer.* acquired at .*takeLocks .*renewed for as long as this process lives, so no other call gets the lock\..*finally/,
     );
     expect({ next, lost, isKeptHeld }).toEqual({ next: 'LOCK_TIMEOUT', lost: [], isKeptHeld: true });
   });

@@ -43,7 +43,7 @@ describe('a process with the lock module', () => {
     const closed = 'this lock service is closed, because its application has shut down';
     expect(output).toContain(`Redis could not release "a": ${closed}\n`);
     expect(output).toContain(
-      `Redis could not release "a": ${closed}. It is not retried: the lock expires with its lease.`,
+      `Redis could not release "a": ${closed}. The release is not retried: the lock expires with its lease.`,
     );
     expect(output).toContain(`Redis could not inspect "a": ${closed}\n`);
   });

@@ -111,7 +111,7 @@ describe('the log and the observers', () => {
         level: 'warn',
         context: 'RedisLock',
         message:
-          'The lease of "reports" is no longer held: Redis no longer has it: it was ended by forceRelease(), deleted, ' +
+          'The lease of "reports" is no longer held: Redis no longer has this lease, because it was ended by forceRelease(), deleted, ' +
           'evicted, or lost in a restart or a failover. Its signal has aborted. See docs/operations/logs.md#a-lease-is-lost.',
       },
     ]);
@@ -133,7 +133,9 @@ describe('the log and the observers', () => {
     // On a busy machine the connection comes later than the application, and that is said first.
     const warnings = log.at('warn').filter((line) => !line.startsWith('The application starts'));
     const [first, last] = [warnings[0], warnings.at(-1)];
-    expect(first).toMatch(/^Redis could not renew "reports": .*\. It is retried until the lease ends\. See docs/);
+    expect(first).toMatch(
+      /^Redis could not renew "reports": .*\. The renewal is retried until the lease ends\. See docs/,
+    );
     expect(last).toMatch(
       /^The lease of "reports" is no longer held: Redis confirmed no renewal for .* Its signal has aborted\. See /,
     );
@@ -203,7 +205,7 @@ describe('the log of leases', () => {
     observers.emit({ ...call, type: 'leaked', fencingToken: 32, heldMs: 700, callSite: undefined, isRenewed: true });
     expect(log.at('warn')).toEqual([
       expect.stringContaining('"order 7" has been held for 60 s, longer than warnAfterMs.'),
-      expect.stringContaining('The lease of "order 7" (mode write) was not released.'),
+      expect.stringContaining('The lease of "order 7" (mode write) was not released, and nothing'),
     ]);
   });
 
@@ -219,9 +221,9 @@ describe('the log of leases', () => {
     });
     observers.emit(leaked('report:1'));
     expect(log.at('warn')).toEqual([
-      'The lease of "report:1" (mode write, group "Reports.run") was not released. Nothing references it any longer, so ' +
-        'nothing can release it. It was acquired at run (report.ts:3:4). It is renewed for as long as this process lives, ' +
-        'so no other call gets it. Use locks.using(), await using, or release it in a finally. ' +
+      'The lease of "report:1" (mode write, group "Reports.run") was not released, and nothing references it any longer, so ' +
+        'nothing can release it. It was acquired at run (report.ts:3:4). The lease is renewed for as long as this process lives, ' +
+        'so no other call gets the lock. Use locks.using(), await using, or release it in a finally. ' +
         'See docs/operations/logs.md#a-lease-leaks.',
     ]);
   });
@@ -311,7 +313,7 @@ describe('lines that repeat', () => {
     expect(written).toHaveLength(51);
     expect(clock.timers).toBe(51);
     await clock.advance(MINUTE_MS);
-    expect(written.at(-1)).toBe('949 more lines were left out, about "a".');
+    expect(written.at(-1)).toBe('In the last minute, 949 more lines were left out, about "a".');
   });
 
   it('without such a text are written however many kinds there are', () => {

@@ -44,7 +44,7 @@ describe('the log of a lock service whose Redis is unreachable', () => {
     const failed = a.events.filter(({ type }) => type === 'renewalFailed').length;
     expect(failed).toBeGreaterThan(100);
     expect(log.at('warn')).toEqual([
-      'Redis could not renew "job:0": not connected to Redis at shop-redis:6379. It is retried until the lease ends. ' +
+      'Redis could not renew "job:0": not connected to Redis at shop-redis:6379. The renewal is retried until the lease ends. ' +
         'See docs/operations/logs.md#redis-does-not-answer.',
     ]);
     a.store.fates.renew = answered;

@@ -520,8 +520,8 @@ describe('the mistakes of the first day: each error says what to write', () => {
     ['SingletonCron', SingletonCron as Loose, ['0 0 * * *']],
   ])('@%s on an arrow function', (_, decorator, args) => {
     expect(thrown(() => decorate(decorator, args, 'pay', null)).message).toBe(
-      'Shop.pay is a property, and this decorator is for methods. A property with an arrow function is created again for each ' +
-        'object, after the decorator has run. Write a method: async pay() { ... }.',
+      'Shop.pay is a property, and this decorator only works on methods. ' +
+        'Write a method instead: async pay() { ... }.',
     );
   });
 

@@ -308,7 +308,7 @@ describe('a quorum', () => {
       expect(use).toThrow(/on one Redis: register the module a second time/);
       const error = await rejection(locks.acquire('stock'));
       expect(error).toBeInstanceOf(LockUnavailableError);
-      expect(error.message).toMatch(/2 of 3 needed, got 0: 127\.0\.0\.1:1 not connected/);
+      expect(error.message).toMatch(/2 of 3 nodes needed, got 0: 127\.0\.0\.1:1 not connected/);
       expect(inspect([error, log.calls], { depth: 9 })).not.toContain(SECRET);
       await app.close();
     });

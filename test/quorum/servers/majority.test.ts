@@ -25,7 +25,9 @@ describe('with three of five nodes down', () => {
 
       const error = await rejection<LockUnavailableError>(locks.acquire('bonds', { waitMs: 2_000 }));
       expect(error).toBeInstanceOf(LockUnavailableError);
-      expect(error.message).toMatch(/^Redis could not acquire "bonds": 3 of 5 needed, (got \d|2 can be asked): /);
+      expect(error.message).toMatch(
+        /^Redis could not acquire "bonds": 3 of 5 nodes needed, (got \d|2 can be reached): /,
+      );
       expect(error.message).toMatch(new RegExp(`127\\.0\\.0\\.1:${a!.port} not connected`));
       expect(error.message).toMatch(
         new RegExp(`127\\.0\\.0\\.1:${b!.port} (timed out after 300 ms|has not answered|not connected)`),
@@ -60,7 +62,7 @@ describe('with three of five nodes down', () => {
     const urls = servers().map(({ url }, index) => (index < 3 ? url.replace('://', `://nobody:${password}@`) : url));
     const locks = await start({}, urls);
     const error = await rejection<LockUnavailableError>(locks.acquire('stock', { waitMs: 500 }));
-    expect(error.message).toMatch(/3 of 5 needed.*refused/);
+    expect(error.message).toMatch(/3 of 5 nodes needed.*refused/);
     for (const text of [error.message, inspect(error, { depth: 9 }), inspect(locks, { depth: 9, showHidden: true })]) {
       expect(text).not.toContain(password);
     }

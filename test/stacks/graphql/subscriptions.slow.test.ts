@@ -153,7 +153,7 @@ describe.each(SERVERS)('subscriptions of %s', (_, { adapter, graphql }) => {
       const { errors } = await ended(subscribe('lost'));
       expect(errors).toMatchObject([
         {
-          message: 'This was interrupted, but may have been completed. Check before you try again.',
+          message: 'This request was interrupted, but may have been completed. Check before you try again.',
           extensions: { code: 'LEASE_LOST', status: 503 },
         },
       ]);

@@ -163,8 +163,8 @@ describe('a wrong call', () => {
 
   describe('holdElsewhere', () => {
     it.each<[string, HoldElsewhereOptions, string]>([
-      ['x', { mode: 'read', permits: 2 }, 'permits and total are for a semaphore, which has no other mode'],
-      ['x', { instanceId: 'app-1' }, 'instanceId must not be "app-1"'],
+      ['x', { mode: 'read', permits: 2 }, 'holdElsewhere() holds either a lock (mode) or a semaphore (permits, total)'],
+      ['x', { instanceId: 'app-1' }, 'instanceId of holdElsewhere() must not be "app-1"'],
       [['a', 'b'] as never, {}, 'The resource given to holdElsewhere cannot be used: an array of 2 is not a string'],
       ['', {}, 'The resource given to holdElsewhere cannot be used: the name is empty'],
       ['leader:mailer', { mode: 'read' }, 'Leave out mode, permits and total'],

@@ -441,7 +441,8 @@ describe('bindLocks', () => {
     expect(() => bindLocks(close(new Shop()), locks)).toThrow(
       expect.objectContaining({
         name: 'InvalidLockOptionsError',
-        message: 'Shop is frozen or sealed, so no locks can be bound to it. Bind them before that.',
+        message:
+          'Shop is frozen or sealed, so no locks can be bound to it. Call bindLocks before you freeze or seal the object.',
       }),
     );
     const bound = close(bindLocks(new Shop(), locks));

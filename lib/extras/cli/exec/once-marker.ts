@@ -54,7 +54,7 @@ export class OnceMarker {
     });
     if (answer.outcome === 'answered') return answer.value;
     if (answer.outcome === 'aborted') throw new Error('No signal was passed.');
-    const operation = ownerId === READ_ONLY ? 'read the marker of' : 'set the marker of';
+    const operation = ownerId === READ_ONLY ? 'read the --once marker of' : 'set the --once marker of';
     throw new LockUnavailableError(resource, operation, answer.outcome, answer.error);
   }
 }

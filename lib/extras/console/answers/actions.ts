@@ -10,14 +10,12 @@ import type { SnapshotCache } from './source.js';
 
 const YEAR_MS = 366 * 24 * 60 * 60_000;
 
-/** The JSON of `POST api/release`. A later lease than the one with this token is left alone. */
-interface ReleaseRequest {
-  readonly resource: string;
-  readonly fencingToken: number;
-  readonly reason: string;
+/** The JSON of `POST api/release` and so on. A later lease than the one with this token is left alone. */
+interface Requests extends Record<Exclude<ConsoleAction, 'release'>, JobRequest> {
+  readonly release: { readonly resource: string; readonly fencingToken: number; readonly reason: string };
 }
 
-/** The JSON of `POST api/runJob`, `pauseJob` and `resumeJob`. Without `forMs`, a pause lasts until it is ended. */
+/** Without `forMs`, a pause lasts until it is ended. */
 interface JobRequest {
   readonly job: string;
   readonly reason?: string;
@@ -40,9 +38,9 @@ const BODIES = {
 };
 
 /** @throws InvalidLockOptionsError for a body that the action does not have */
-function read<T>(action: ConsoleAction, body: unknown): T {
+function read<K extends ConsoleAction>(action: K, body: unknown): Requests[K] {
   BODIES[action].check(action, body as object);
-  return body as T;
+  return body as Requests[K];
 }
 
 /** Does one thing, for a person whose name is known. Nothing is done where the body is not what it should be. */
@@ -51,7 +49,7 @@ type Acts = { readonly [K in ConsoleAction]: (looks: SnapshotCache, body: unknow
 export const ACTS: Acts = { release, runJob, pauseJob, resumeJob };
 
 async function release(looks: SnapshotCache, body: unknown, by: string): Promise<Content<'release'>> {
-  const { resource, fencingToken, reason: given } = read<ReleaseRequest>('release', body);
+  const { resource, fencingToken, reason: given } = read('release', body);
   const reason = given.trim();
   const { operators } = looks.source.client;
   const name = quote(resource);
@@ -112,6 +110,6 @@ async function resumeJob(looks: SnapshotCache, body: unknown, by: string): Promi
 }
 
 function jobIn(action: 'runJob' | 'pauseJob' | 'resumeJob', body: unknown, by: string) {
-  const { job, reason, forMs } = read<JobRequest>(action, body);
+  const { job, reason, forMs } = read(action, body);
   return { job, forMs, operator: { by, ...(reason?.trim() && { reason: reason.trim() }) } };
 }

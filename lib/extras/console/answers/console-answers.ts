@@ -101,7 +101,7 @@ export class ConsoleAnswers {
       if (!actions.includes(action)) {
         throw new Refusal(
           'NOT_ALLOWED',
-          `This application does not allow ${action} here: it is not among the actions of its console.`,
+          `The console of this application does not allow ${action}. To allow it, add '${action}' to the option actions of RedisLockConsoleModule.forRoot.`,
         );
       }
       const answer = await ACTS[action](looks, await body(), nameOf(await who()));
@@ -142,6 +142,6 @@ function nameOf(who: unknown): string {
   if (name !== '') return name.slice(0, MAX_BY);
   throw new Refusal(
     'WHO_UNKNOWN',
-    'The application did not name the user, so nothing was done: see the option `who` of the console.',
+    'The application did not name the user, so nothing was done. Check the option `who` of RedisLockConsoleModule.forRoot.',
   );
 }

@@ -171,7 +171,7 @@ export class SnapshotCache {
   async #within<T>(looking: Promise<T>): Promise<T> {
     const over = new AbortController();
     const late = pause(this.clock, MAX_MS, over.signal).then((why) => {
-      if (why === 'time') throw new LockUnavailableError('', 'ask the fleet', 'failed', new Error('late'));
+      if (why === 'time') throw new LockUnavailableError('', 'poll the instances', 'failed', new Error('late'));
       return undefined as never;
     });
     late.catch(() => {});

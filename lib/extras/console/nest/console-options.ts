@@ -114,7 +114,8 @@ export function resolveConsoleOptions(options: RedisLockConsoleOptions): Resolve
         'global guard, a proxy or the network decides who gets there.',
     );
   }
-  if (guards.length > 0 && unguarded !== undefined) throw wrong('unguarded', 'is for a console without guards.');
+  if (guards.length > 0 && unguarded !== undefined)
+    throw wrong('unguarded', 'is for a console without guards. Leave out either unguarded or guards.');
   if (actions.length > 0 && who === undefined) {
     throw wrong('who', 'is missing: actions need a name for the log, such as who: (request) => request.user?.email.');
   }

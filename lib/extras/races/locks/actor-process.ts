@@ -126,7 +126,7 @@ export class ActorProcess {
     if (depth === undefined || verb !== 'setDepth') return `${VERB_TEXT[verb] ?? verb} ${resource}`;
     const isDeeper = depth > (this.#depths.get(owner) ?? 1);
     this.#depths.set(owner, depth);
-    return isDeeper ? `enters ${resource} again` : `leaves ${resource}, which it entered again`;
+    return isDeeper ? `re-enters ${resource}` : `leaves its re-entry of ${resource}`;
   }
 
   /**

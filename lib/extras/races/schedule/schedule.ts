@@ -303,7 +303,7 @@ export class Schedule implements ActorTurns {
       .map((actor) => {
         const last = this.steps.findLast((step) => step.actor === actor.name && !step.isSilent);
         const after = last ? `, after "${last.text}"` : '';
-        return `${actor.name} waits for ${this.waits.get(actor) ?? 'something that is not a point'}${after}`;
+        return `${actor.name} waits for ${this.waits.get(actor) ?? 'something other than a race point'}${after}`;
       })
       .join('; ');
   }

@@ -92,7 +92,7 @@ export class JobNotFoundError extends LockError {
         ? `Did you mean ${quote(near)}?`
         : known.length > 0
           ? `Known jobs: ${quoteSome([...known].sort())}.`
-          : 'There are no jobs.';
+          : 'It has no jobs.';
     return new JobNotFoundError(`${where} has no job called ${quote(job)}. ${hint}${more}`, job);
   }
 

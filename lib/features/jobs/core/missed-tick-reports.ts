@@ -23,7 +23,7 @@ export class MissedTickReports {
     let earlier: MissedNote['earlier'];
     if (count > ticks.length) {
       // They are too many to name, and the store cannot know which of them were due during a pause.
-      const [state] = await this.#ask('look at', watched, () => this.store.look([resource], 0));
+      const [state] = await this.#ask('read the state of', watched, () => this.store.look([resource], 0));
       earlier = await countUnpaused(schedule, state!, after, ticks[0]! - 1);
     }
     const runWithinMs = job.onMissed === 'runOnce' ? job.catchUpWindowMs : undefined;
@@ -39,7 +39,7 @@ export class MissedTickReports {
    */
   async send(watched: Watched, missed: MissedNote): Promise<MissedReply> {
     watched.unanswered = missed;
-    const reply = await this.#ask('account missed ticks of', watched, () => this.store.note(missed));
+    const reply = await this.#ask('record missed ticks of', watched, () => this.store.note(missed));
     watched.unanswered = undefined;
     const told = `${missed.after} ${missed.ticks.at(-1)} ${missed.schedule}`;
     if (reply.status === 'noted' && reply.missed && watched.told !== told) {

@@ -158,7 +158,7 @@ export class MissedTicks {
     if (this.runtime.closing.aborted) return;
     const why = error instanceof Error ? error.message : String(error);
     this.warn(
-      `Cannot check ${what} for missed ticks: ${why}. This is retried until Redis answers. ` +
+      `Cannot check ${what} for missed ticks: ${why}. The check is retried until Redis answers. ` +
         'See docs/operations/logs.md#ticks-are-missed.',
     );
   }
@@ -246,7 +246,7 @@ export class MissedTicks {
 
   #lookAt(some: readonly Watched[]): Promise<readonly JobState[]> {
     const resources = some.map(({ resource }) => resource);
-    return this.#send('look at', some, () => this.store.look(resources, 0));
+    return this.#send('read the state of', some, () => this.store.look(resources, 0));
   }
 
   async #account(watched: Watched, state: JobState): Promise<void> {

@@ -119,7 +119,10 @@ export class OperatorRequests {
   async #take(request: OperatorRequest, text: string, told: Told, job: string, runner: JobRunner): Promise<void> {
     const { instanceId } = this.runtime.store;
     const taken = this.#own('taken');
-    let ending: AskedEnding = { outcome: 'refused', message: 'Redis has not answered to the instance that took it.' };
+    let ending: AskedEnding = {
+      outcome: 'refused',
+      message: 'Redis did not answer the instance that accepted the request.',
+    };
     try {
       if ((await this.#change(request, { from: text, to: taken, ttlMs: TAKEN_KEEP_MS })) !== taken) return;
       ending = await runner.run(job, operatorIn(told), tickIdOf(request));
@@ -159,7 +162,7 @@ export class OperatorRequests {
   async #change(request: OperatorRequest, change: OperatorRequestChange): Promise<string> {
     const { resource, id } = request;
     const send = async (): Promise<string> => (await this.store.request?.({ resource, id }, change)) ?? '';
-    return ask(this.runtime, send, 'ask for a run of', resource);
+    return ask(this.runtime, send, 'pass on the request for', resource);
   }
 }
 

@@ -201,7 +201,7 @@ export function describeTick({ service, groups }: LockObservers, { job, tick }: 
 }
 
 /** The store confirmed that it has accounted them, and has not. */
-const NOT_ACCOUNTED = new LockStoreError('unknown', 'the ticks that were missed before it have not been recorded');
+const NOT_ACCOUNTED = new LockStoreError('unknown', 'the missed ticks before this one have not been recorded');
 
 /** Accounts the ticks that were missed before a tick. Resolves to why it failed, if the store has not done it. */
 async function accountGap({ onGap }: RunPlan, last: number): Promise<'accounted' | 'nothing' | LockStoreError> {

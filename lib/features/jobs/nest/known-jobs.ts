@@ -108,8 +108,8 @@ function checkIsScheduled({ decorator, scheduling }: SingletonJob, method: objec
   const now = schedulingOf(method);
   if ([...now].every(([key, value]) => scheduling.get(key) === value)) return;
   throw new InvalidLockOptionsError(
-    `${where}: another decorator of @nestjs/schedule is above @${decorator}, and takes the place of its schedule. ` +
-      'Leave one of them out.',
+    `${where}: another decorator of @nestjs/schedule is above @${decorator}, and replaces its schedule. ` +
+      'Remove one of them.',
     'decorator',
   );
 }

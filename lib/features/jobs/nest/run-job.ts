@@ -190,10 +190,7 @@ export function jobRecordsOf(service: object): JobRecords {
 export function checkMissedIsKept(service: object, onMissed: unknown, what: string): void {
   const refusal = partsOf(service)?.jobs?.records.refusal;
   if (onMissed !== 'runOnce' || refusal === undefined) return;
-  throw new InvalidLockOptionsError(
-    `${what} has onMissed: 'runOnce', but ${refusal}. Or leave onMissed out.`,
-    'onMissed',
-  );
+  throw new InvalidLockOptionsError(`${what} has onMissed: 'runOnce', but ${refusal}. Or remove onMissed.`, 'onMissed');
 }
 
 /** Runs a due job. An error is logged like `@nestjs/schedule` logs errors of its jobs. */

@@ -227,8 +227,8 @@ export function resolveJobOptions(options: SingletonTickOptions, where: string, 
 export function checkSpread({ jitterMs }: { readonly jitterMs: number }, option: string, ms: number): void {
   if (jitterMs <= ms / 2) return;
   throw new InvalidLockOptionsError(
-    `jitterMs must be at most half of ${option}: ${Math.floor(ms / 2)}, not ${jitterMs}. The runs of two instances ` +
-      'could meet otherwise.',
+    `jitterMs must be at most half of ${option}: ${Math.floor(ms / 2)}, not ${jitterMs}. Otherwise the runs of two instances ` +
+      'could overlap.',
     'jitterMs',
   );
 }

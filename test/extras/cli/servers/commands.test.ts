@@ -156,7 +156,9 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     await alive.locks.acquire('alive');
     const { code, stdout } = await run(['why', 'alive']);
     expect(code).toBe(0);
-    expect(stdout.split('\n')[0]).toMatch(/: renewed between two checks: the holder is alive\. Its work: alive\.$/);
+    expect(stdout.split('\n')[0]).toMatch(
+      /: its lease was renewed between two checks: the holder is alive\. Its work: alive\.$/,
+    );
 
     // As a process leaves it that was killed: renewed last 450 s ago.
     const owner = `dead-1/${'s'.repeat(22)}`;
@@ -165,7 +167,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     await admin().select(0);
     const dead = await run(['why', 'dead']);
     expect(dead.stdout.split('\n')[0]).toMatch(
-      /^dead-1: not subscribed, and two renewals are missing: the holder is dead, free in 2 min (30|29|28|27) s\.$/,
+      /^dead-1: it has no subscription, and has missed two renewals: the holder is dead. The lock is free in 2 min (30|29|28|27) s\.$/,
     );
     expect(dead.stdout).not.toContain('ssss');
     expect(await json('why', 'dead')).toMatchObject({ cause: 'holderDead', state: { resource: 'dead' } });

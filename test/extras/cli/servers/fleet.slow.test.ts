@@ -30,7 +30,7 @@ describeOnMachine('a fleet at night', () => {
     await eventually(async () => expect((await run(['ls'])).stdout).toMatch(/^order:7 .+ 1 +[\d.]+ m?s +unknown$/m));
     // A dead instance shows only after two missed renewals.
     expect((await run(['why', 'order:7'])).stdout.split('\n')[0]).toMatch(
-      /^process-\d+: it is unclear whether the holder is alive: the next renewal is due in .+\. Free in 9 min \d+ s\.$/,
+      /^process-\d+: it is unclear whether the holder is alive: the next renewal is due in .+\. The lock is free in 9 min \d+ s\.$/,
     );
     const status = await run(['status']);
     expect(status.stdout).toMatch(

@@ -56,7 +56,7 @@ describe('a process whose calls wait for another process', () => {
     const [row, ...others] = await blockers();
     expect(others).toEqual([]);
     expect(row).toMatchObject({ waiter: 'orders', holder: 'Report.run', calls: CALLS });
-    expect(row!.text).toMatch(/^orders spent \d\S* s waiting for Report\.run in 3 calls$/);
+    expect(row!.text).toMatch(/^3 calls of orders waited \d\S* s in total for Report\.run$/);
     expect(row!.waitedMs).toBeGreaterThan(CALLS * leastMs - 5);
     expect(row!.waitedMs).toBeLessThan(CALLS * mostMs);
     // Waits are shared out completely, and counted once.

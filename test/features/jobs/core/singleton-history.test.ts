@@ -216,7 +216,7 @@ describe('the history of a job', () => {
       let failures = 0;
       const cause = new LockStoreError('unknown', 'the answer was lost');
       const onGap = async (after: number) => {
-        if (failures++ < times) throw new LockUnavailableError(JOB, 'account missed ticks of', 'failed', cause);
+        if (failures++ < times) throw new LockUnavailableError(JOB, 'record missed ticks of', 'failed', cause);
         await jobs.note({ resource: JOB, schedule: SCHEDULE, after, ticks, historySize: 10 });
         return true;
       };

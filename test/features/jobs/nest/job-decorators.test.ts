@@ -81,8 +81,8 @@ describe.each(JOBS)('@%s', (decorator, decorate) => {
       providers: [define(plain(), DistributedLock('between') as MethodDecorator, decorate())],
     });
     expect((await rejection(boot)).message).toBe(
-      `Jobs.run: another decorator of @nestjs/schedule is above @${decorator}, and takes the place of its ` +
-        'schedule. Leave one of them out.',
+      `Jobs.run: another decorator of @nestjs/schedule is above @${decorator}, and replaces its ` +
+        'schedule. Remove one of them.',
     );
   });
 
@@ -172,8 +172,8 @@ describe('a job whose method a decorator below did not run', () => {
     const error = await rejection(jobs.runNow('mails'));
     expect(error).toBeInstanceOf(InvalidLockOptionsError);
     expect(error.message).toBe(
-      'Jobs.run did not run for this tick: @LeaderOnly, which is below @SingletonCron, has returned without it. ' +
-        'Write it above @SingletonCron, also above the decorators between them. Then such a call claims no tick.',
+      'Jobs.run did not run for this tick: @LeaderOnly, which is below @SingletonCron, returned without calling the ' +
+        'method. Move it above @SingletonCron and the decorators between the two: then it skips a call before the call claims the tick.',
     );
     expect([ran, ...outcomes]).toEqual([1, 'ok', 'error']);
   });

@@ -407,7 +407,7 @@ describe('a lock on a method that @nestjs/schedule calls', () => {
         'turns. To run each tick on one instance, use @SingletonCron of nestjs-redis-lock/schedule in place of both. To ' +
         'keep it as it is, let a method with @Cron call another one with the lock. See docs/guide/cron.md.',
       expect.stringMatching(/^Reports\.prices has @Interval and @WriteLock: .* use @SingletonInterval of /),
-      'Reports.once has @Timeout and @ReadLock: an instance whose timer fires when the first run has ended runs the tick ' +
+      'Reports.once has @Timeout and @ReadLock: if the first run ends before the timer of another instance fires, that instance runs the tick ' +
         'again. To run each tick on one instance, use @SingletonTimeout of nestjs-redis-lock/schedule in place of both, or ' +
         'set minHoldMs to more than the difference between the clocks and timers of two instances. See docs/guide/cron.md.',
       expect.stringMatching(/^Reports\.exports has @Cron and @DistributedSemaphore: .* use @SingletonCron of /),

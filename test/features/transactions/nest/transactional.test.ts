@@ -255,7 +255,7 @@ describe('a @Transactional() around a lock', () => {
       const refused = app.get(Shop).pay();
       await expect(refused).rejects.toThrow('is above @DistributedLock');
       await expect(refused).rejects.toThrow(
-        `transactions is set, but does not cover this one. Pass the transactions of ${library} to it with follow()`,
+        `transactions is set, but does not cover ${library}. Pass the transactions of ${library} to it with follow()`,
       );
     });
 

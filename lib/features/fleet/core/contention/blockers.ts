@@ -53,7 +53,7 @@ export interface Blocker {
    * The call sites of `acquire` and `tryAcquire` from which these calls came, sampled from one call in 64 by default.
    */
   readonly callSites: readonly SampledSite[];
-  /** For people: `Orders.pay spent 3.2 s waiting for NightlyReport.run in 41 calls`. */
+  /** For people: `41 calls of Orders.pay waited 3.2 s in total for NightlyReport.run`. */
   readonly text: string;
 }
 
@@ -148,7 +148,8 @@ function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker 
       : group === OTHER_GROUP
         ? 'other holders'
         : plainOrQuoted(group);
-  const blocked = waiter === OTHER_GROUP ? 'Other calls' : plainOrQuoted(waiter);
+  const blocked =
+    waiter === OTHER_GROUP ? count(calls, 'other call') : `${count(calls, 'call')} of ${plainOrQuoted(waiter)}`;
   const callSites = [...(sites ?? [])].map(([callSite, times]) => Object.freeze({ callSite, calls: times }));
   callSites.sort((a, b) => b.calls - a.calls);
   return Object.freeze({
@@ -158,7 +159,7 @@ function read({ waiter, holder, waitedMs, calls, sites }: BlockedPair): Blocker 
     waitedMs: Math.round(waitedMs),
     calls,
     callSites: Object.freeze(callSites),
-    text: `${blocked} spent ${formatDuration(waitedMs)} waiting for ${blockedBy} in ${count(calls, 'call')}`,
+    text: `${blocked} waited ${formatDuration(waitedMs)} in total for ${blockedBy}`,
   });
 }
 

@@ -75,8 +75,8 @@ function describeRenewals(holder: ExplainedHolder): string {
   if (!isFirst) return renewalLateMs(holder) > 0 ? `It ${ago}: ${left}.` : `It ${ago}, in time: ${left}.`;
   const nextMs = Math.max(0, dueMs - renewedMsAgo);
   return nextMs > 0
-    ? `It is renewed for the first time in ${formatDuration(nextMs)}: ${left}.`
-    : `It should be renewed for the first time about now: ${left}.`;
+    ? `Its first renewal is due in ${formatDuration(nextMs)}: ${left}.`
+    : `Its first renewal is due now: ${left}.`;
 }
 
 /** Which processes wait, and for how long. */
@@ -99,7 +99,9 @@ export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWa
     );
   } else if (own.waitsElsewhereMs && own.waitsElsewhereMs.length > 0) {
     const { length, [0]: oldestMs } = own.waitsElsewhereMs.toSorted((a, b) => b - a);
-    lines.push(`${count(length, 'call')} in all: the oldest has waited for ${formatDuration(oldestMs!)}.`);
+    lines.push(
+      `In all, ${count(length, 'call')} ${length === 1 ? 'waits' : 'wait'}: the oldest has waited for ${formatDuration(oldestMs!)}.`,
+    );
   } else if (waiters.some(({ instanceId }) => instanceId !== own.instanceId)) {
     lines.push('Only the other processes know how long their calls have waited.');
   } else if (waiters.length === 0 && mode !== null) {
@@ -158,9 +160,8 @@ export function describeCause(
     case 'inUse':
       if (state.mode === null)
         return [
-          'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next renews its place. ' +
-            `Nothing is wrong unless it is still free in ${formatDuration(overdueKeepMs(Infinity))}: ` +
-            'then the waiters have died, or cannot reach Redis.',
+          'A live waiter usually takes the lock at once. If the key of the lock was deleted, it does so when it next renews its place. ' +
+            `If the lock is still free in ${formatDuration(overdueKeepMs(Infinity))}, the waiters have died, or cannot reach Redis.`,
         ];
       return [describeHealth(holders)];
     case 'holderSlow':
@@ -187,31 +188,31 @@ export function describeCause(
     case 'deadWaiters':
       return [
         'The processes in the queue have most likely died, or cannot reach Redis. ' +
-          'Until its place ends, each of them may be granted the lock before a live waiter. ' +
+          'Until the place of a dead waiter ends, Redis may grant it the lock before a live waiter. ' +
           `The last place ends in ${formatDuration(endMs)} unless it is renewed. ` +
-          'Check again: if placeMs of a waiter goes up, it is alive. ' +
-          'If none does, you do not have to do anything. It is faster to end each of these leases, by forceRelease() or release.',
+          'Check again: if placeMs of a waiter goes up, that waiter is alive. ' +
+          'If none goes up, wait for the places to end. Or, each time a dead waiter gets a lease, end that lease by forceRelease() or release.',
       ];
     case 'kept':
-      return ['That is what minHoldMs is for. Only forceRelease(), or release on the command line, ends it earlier.'];
+      return ['Only forceRelease(), or release on the command line, frees the resource before minHoldMs has ended.'];
     case 'mismatch':
       return [describeMismatch(state, wanted)];
     case 'transaction':
       return [
-        'Its work has ended, and a database transaction of this process keeps the lock until its commit or rollback. ' +
-          'Look for what delays it. See docs/guide/with-transactions.md.',
+        'The work of the holder has ended, but a database transaction of this process keeps the lock until its commit or rollback. ' +
+          'Look for what delays the transaction. See docs/guide/with-transactions.md.',
       ];
     case 'heldByThisCall':
       return [
-        `The caller of explain() holds it itself. Locking it again would deadlock, so it throws a LockReentryError, ` +
-          `unless both calls use the mode reentrant.`,
+        `The caller of explain() holds this lock itself. Locking it again would deadlock, so that throws a LockReentryError, ` +
+          `unless both calls use mode: 'reentrant'.`,
       ];
     case 'heldByThisProcess': {
       const group = holders.find(({ own }) => own)?.own?.group;
       return [
         `The holder is another call of this process${describeGroup(group)}, and calls of this process wait for it. ` +
           'If its work waits for one of them, for example because it calls acquire() for the same resource again, none of them can continue: ' +
-          'use using() or a decorator with the mode reentrant.',
+          "use using() or a decorator with mode: 'reentrant'.",
       ];
     }
   }

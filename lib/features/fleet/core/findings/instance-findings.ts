@@ -36,9 +36,9 @@ export function instanceFindings(fleet: FleetReport, jobs: readonly SeenJob[]): 
     found.push({
       severity: 'note',
       kind: 'unreadable',
-      sentence: `${count(unreadable, 'answer')} could not be read: of a newer version, or forged.`,
+      sentence: `${count(unreadable, 'answer')} could not be read: sent by a newer version, or forged.`,
       action: {
-        text: 'Use the version of the command line or the console that the instances have.',
+        text: 'Use a command line or console of the same version as the instances.',
         command: 'npx nestjs-redis-lock --version',
       },
     });
@@ -65,7 +65,7 @@ function findingsOf(instance: FleetInstance, newest: string): Finding[] {
         instanceId,
         'receives no messages, so its waiting calls get locks up to a second late.',
         {
-          text: 'Check its permissions for channels, and proxies between it and Redis.',
+          text: 'Check that its Redis user may subscribe to the lock channels, and that proxies let pub/sub messages pass.',
         },
       ),
     );

@@ -30,7 +30,7 @@ export function jobFindings(jobs: readonly SeenJob[], fleet: FleetReport | undef
 /** The facts about each job that is in trouble: its last run, and when it is due. */
 function factsOf({ lastRun, nextDueAt }: JobInfo, now: number): string {
   const last = lastRun ? `Its last run started ${longDuration(now - lastRun.startedAt)} ago.` : 'It has never run.';
-  return nextDueAt === undefined ? last : `${last} It is due in ${longDuration(nextDueAt - now)}.`;
+  return nextDueAt === undefined ? last : `${last} The next one is due in ${longDuration(nextDueAt - now)}.`;
 }
 
 /** An instance of an application that was undeployed, or a class that left its module. */
@@ -49,12 +49,12 @@ function nowhere(job: JobInfo, fleet: FleetReport | undefined, now: number): Fin
   const seen =
     last === undefined
       ? ''
-      : `, since ${plainOrQuoted(last.instanceId)} was last seen with it ${longDuration(now - last.seenAt)} ago`;
-  const text = 'Deploy the application that has it. If you removed the job, do nothing: its record expires.';
+      : `: ${plainOrQuoted(last.instanceId)} was last seen with it ${longDuration(now - last.seenAt)} ago`;
+  const text = 'Deploy the application that has the job. If you removed the job, do nothing: its record expires.';
   return {
     severity: 'warning',
     kind: 'jobNowhere',
-    sentence: `The job ${quote(name)} is on no instance${seen}. ${factsOf(job, now)}`,
+    sentence: `No instance has the job ${quote(name)} now${seen}. ${factsOf(job, now)}`,
     resource: name,
     ...(last && { culprit: { instanceId: last.instanceId }, since: last.seenAt }),
     action: { text, command: commandLine('job', name) },
@@ -90,7 +90,7 @@ function failing(job: JobInfo, runs: readonly JobRun[], now: number): Finding | 
     culprit: { instanceId },
     since: ended[times - 1]!.startedAt,
     action: {
-      text: `Fix its error: the log of that instance has the stack.${hint}`,
+      text: `Fix the error: the log of that instance has the stack.${hint}`,
       command: commandLine('job', name, '--history'),
     },
   };
@@ -112,7 +112,7 @@ function missed(job: JobInfo, runs: readonly JobRun[], now: number): Finding | u
     resource: name,
     since: last.startedAt,
     action: {
-      text: 'Look for instances that were down or blocked at that time. To catch up, run it now.',
+      text: 'Look for instances that were down or blocked at that time. To catch up, run the job now.',
       command: commandLine('job', name, '--run'),
     },
   };
@@ -131,7 +131,10 @@ function paused(job: JobInfo, now: number): Finding | undefined {
     sentence: `The job ${quote(name)} was paused${by} ${longDuration(pausedMs)} ago, ${until}${reason}. ${factsOf(job, now)}`,
     resource: name,
     since: pause.at,
-    action: { text: 'Resume it if the reason no longer holds.', command: commandLine('job', name, '--resume') },
+    action: {
+      text: 'Resume the job if the reason for the pause is gone.',
+      command: commandLine('job', name, '--resume'),
+    },
   };
 }
 
@@ -150,7 +153,7 @@ function overlapping(job: JobInfo, now: number): Finding | undefined {
     culprit: { instanceId },
     since: startedAt,
     action: {
-      text: 'Look for a promise that never settles, and set maxHoldMs.',
+      text: 'Look for a promise that never settles, and set maxHoldMs for the job.',
       command: commandLine('who', instanceId),
     },
   };
@@ -177,7 +180,10 @@ function long(job: JobInfo, runs: readonly JobRun[], now: number): Finding | und
     resource: name,
     culprit: { instanceId },
     since: startedAt,
-    action: { text: 'Check what it is doing, or set maxHoldMs.', command: commandLine('who', instanceId) },
+    action: {
+      text: 'Check what the run is doing, or set maxHoldMs for the job.',
+      command: commandLine('who', instanceId),
+    },
   };
 }
 

@@ -73,8 +73,8 @@ function resourceFinding(
       ...shown,
       severity,
       kind: 'holderDead',
-      sentence: `${name} is held by ${by}, which is dead.${waiting} It is free in ${left}.`,
-      action: { text: 'No work runs under it: wait until it expires, or end the lease.', ...release },
+      sentence: `${name} is held by ${by}, which is dead.${waiting} The lock is free in ${left}.`,
+      action: { text: 'No work runs under this lease: wait until it expires, or end it.', ...release },
     };
   }
   if (life === 'silent') {
@@ -84,7 +84,7 @@ function resourceFinding(
       kind: 'holderSilent',
       sentence: `${name} is held by ${by}, which does not answer: it is frozen, or its event loop is blocked.${waiting}`,
       action: {
-        text: `Stop the process of ${who}: if it wakes up, its work continues. Then another one gets the lock in ${left}.`,
+        text: `Stop the process of ${who}: otherwise its work continues when it wakes up. The lock is free ${left} from now.`,
         command: commandLine('who', instanceId),
       },
     };
@@ -95,7 +95,7 @@ function resourceFinding(
       severity: 'warning',
       kind: 'holderUnknown',
       sentence: `${name} is held by ${by}, which has no subscription: it may be alive or dead.${waiting}`,
-      action: { text: 'Check if it is renewed. If it is, its process is alive.', ...inspect },
+      action: { text: 'Check whether the lease is renewed. If so, its holder is alive.', ...inspect },
     };
   }
   if (life === 'leaked') {
@@ -104,19 +104,22 @@ function resourceFinding(
       ...shown,
       severity,
       kind: 'leaked',
-      sentence: `${name} is leaked by ${who}: no work runs under it. It was acquired${at}, and never released.${waiting}`,
-      action: { text: 'End the lease. Then fix that code: using() and await using always release.', ...release },
+      sentence: `${name} was leaked by ${who}: it was acquired${at} and never released, and no work runs under it.${waiting}`,
+      action: {
+        text: 'End the lease. Then fix the code that acquired it: using() and await using always release.',
+        ...release,
+      },
     };
   }
   const isCritical = oldestMs >= CRITICAL_MS || waits.length >= MANY;
-  const state = life === 'alive' ? '' : ` Its lease is not renewed: it is free in ${left}.`;
+  const state = life === 'alive' ? '' : ` Its lease is not renewed, so the lock is free in ${left}.`;
   return {
     ...shown,
     severity: isCritical ? 'critical' : 'warning',
     kind: 'longWait',
-    sentence: `${name}:${waiting} It is held by ${by} for ${longDuration(heldMs)}, which is alive.${state}`,
+    sentence: `${name} has been held for ${longDuration(heldMs)} by ${by}, which is alive.${waiting}${state}`,
     action: {
-      text: 'Check what it is doing. It keeps working even if you end the lease.',
+      text: 'Check what the holder is doing. Its work continues even if you end the lease.',
       command: commandLine('who', instanceId),
     },
   };
@@ -216,7 +219,7 @@ function orderFindings({ instances }: FleetReport): Finding[] {
         ...(first && { resource: first.holds }),
         culprit: { instanceId, ...(first?.callSite !== undefined && { callSite: first.callSite }) },
         action: {
-          text: 'Take them in one order everywhere, or all of them in one call.',
+          text: 'Take the locks in one order everywhere, or all of them in one call.',
           command: commandLine('who', instanceId),
         },
       });

@@ -292,7 +292,7 @@ export class FleetView {
 
   /** @throws LockUnavailableError */
   #ask<T>(send: () => Promise<T>): Promise<T> {
-    return ask(this.#deps, send, 'ask the fleet', '');
+    return ask(this.#deps, send, 'poll the instances', '');
   }
 }
 

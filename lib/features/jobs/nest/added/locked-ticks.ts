@@ -42,8 +42,8 @@ function lineFor(locked: LockedMethod, method: object, scheduler: Scheduler): st
   if ((skips && minHoldMs > 0) || skippingDecoratorOf(method) === '@LeaderOnly') return undefined;
   const instead = `To run each tick on one instance, use @Singleton${schedule} of nestjs-redis-lock/schedule in place of both`;
   return skips
-    ? `${where} has @${schedule} and ${decorator}: an instance whose timer fires when the first run has ended runs ` +
-        `the tick again. ${instead}, or set minHoldMs to more than the difference between the clocks and timers of two instances. See docs/guide/cron.md.`
+    ? `${where} has @${schedule} and ${decorator}: if the first run ends before the timer of another instance fires, that ` +
+        `instance runs the tick again. ${instead}, or set minHoldMs to more than the difference between the clocks and timers of two instances. See docs/guide/cron.md.`
     : `${where} has @${schedule} and ${decorator}: every instance runs each tick, and the lock only makes them take ` +
         `turns. ${instead}. To keep it as it is, let a method with @${schedule} call another one with the lock. See ` +
         'docs/guide/cron.md.';

@@ -169,9 +169,9 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
     const { result, isTaken } = await job.run(occasion);
     if (isTaken) return result;
     throw new InvalidLockOptionsError(
-      `${job.where} was called, but the job did not run: a decorator above it has returned without it, as ` +
-        '@LeaderOnly does on an instance that does not lead, or has replaced the method. Ask the instance that leads, or ' +
-        'put that decorator below.',
+      `${job.where} was called, but the job did not run: a decorator above the job decorator returned without ` +
+        'calling the method, or replaced it. Move that decorator below the job decorator. If it is @LeaderOnly, you can ' +
+        'also run the job on the instance that leads.',
       'decorator',
     );
   }

@@ -52,7 +52,7 @@ describe('the contention profile', () => {
     await report.release();
     await world.clock.advance(10);
     expect(payments.map(({ state }) => state)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
-    expect(rows()[0]).toBe('Orders.pay spent 3 s waiting for NightlyReport.run in 3 calls');
+    expect(rows()[0]).toBe('3 calls of Orders.pay waited 3 s in total for NightlyReport.run');
     const { groups } = contention();
     expect(groups).toMatchObject([
       { group: 'Orders.pay', waiting: 0, waited: 3, wait: { count: 3, maxMs: 1_000 }, hold: { count: 3, maxMs: 0 } },
@@ -73,9 +73,9 @@ describe('the contention profile', () => {
     await settle();
     expect(third.state).toBe('fulfilled');
     expect(rows()).toEqual([
-      'B spent 100 ms waiting for A in 1 call',
-      'C spent 100 ms waiting for A in 1 call',
-      'C spent 50 ms waiting for B in 1 call',
+      '1 call of B waited 100 ms in total for A',
+      '1 call of C waited 100 ms in total for A',
+      '1 call of C waited 50 ms in total for B',
     ]);
   });
 
@@ -93,8 +93,8 @@ describe('the contention profile', () => {
     await settle();
     expect(waiting.state).toBe('fulfilled');
     expect(rows()).toEqual([
-      'Orders.pay spent 4 s waiting for an unknown holder on c in 1 call',
-      'Orders.pay spent 3 s waiting for an unknown holder on b in 1 call',
+      '1 call of Orders.pay waited 4 s in total for an unknown holder on c',
+      '1 call of Orders.pay waited 3 s in total for an unknown holder on b',
     ]);
   });
 
@@ -125,7 +125,7 @@ describe('the contention profile', () => {
     await lease.release();
     await world.clock.advance(100);
     expect(polling.state).toBe('fulfilled');
-    expect(rows()).toEqual(['Poller spent 1 s waiting for Polled in 1 call']);
+    expect(rows()).toEqual(['1 call of Poller waited 1 s in total for Polled']);
   });
 
   it('omits a busy tryAcquire from the times to acquire, which would seem short', async () => {
@@ -162,8 +162,8 @@ describe('the contention profile', () => {
     await world.clock.advance(3_000);
     expect(both.state).toBe('rejected');
     expect(rows()).toEqual([
-      'Orders.pay spent 3 s waiting for Slow in 1 call',
-      'Orders.pay spent 2 s waiting for Slower in 1 call',
+      '1 call of Orders.pay waited 3 s in total for Slow',
+      '1 call of Orders.pay waited 2 s in total for Slower',
     ]);
     expect(contention().groups).toMatchObject([{ group: 'Orders.pay', wait: { count: 2, totalMs: 5_000 } }]);
   });
@@ -201,8 +201,8 @@ describe('the waits between groups', () => {
     blockers.add('Orders.pay', [[{ group: 'Orders.pay' }, 40]]);
     for (let call = 0; call < 41; call++) blockers.add('Orders.pay', [[REPORT, 78]]);
     expect(blockers.top(10).map(({ text }) => text)).toEqual([
-      'Orders.pay spent 3.2 s waiting for NightlyReport.run in 41 calls',
-      'Orders.pay spent 40 ms waiting for Orders.pay in 1 call',
+      '41 calls of Orders.pay waited 3.2 s in total for NightlyReport.run',
+      '1 call of Orders.pay waited 40 ms in total for Orders.pay',
     ]);
     expect(blockers.top(1)).toEqual([
       expect.objectContaining({ waiter: 'Orders.pay', holder: 'NightlyReport.run', waitedMs: 3_198, calls: 41 }),
@@ -215,9 +215,9 @@ describe('the waits between groups', () => {
     blockers.add('Orders.pay', [[{ group: '_unknown' }, 1]]);
     blockers.add('Orders.pay', [[{ group: 'instance shop-2:77' }, 0]]);
     expect(blockers.top(9).map(({ text, instanceId }) => [text, instanceId])).toEqual([
-      ['Orders.pay spent 5 ms waiting for an unknown holder on shop-2:77 in 1 call', 'shop-2:77'],
-      ['Orders.pay spent 1 ms waiting for an unknown holder in 1 call', undefined],
-      ['Orders.pay spent 0 ms waiting for "instance shop-2:77" in 1 call', undefined],
+      ['1 call of Orders.pay waited 5 ms in total for an unknown holder on shop-2:77', 'shop-2:77'],
+      ['1 call of Orders.pay waited 1 ms in total for an unknown holder', undefined],
+      ['1 call of Orders.pay waited 0 ms in total for "instance shop-2:77"', undefined],
     ]);
   });
 
@@ -238,7 +238,7 @@ describe('the waits between groups', () => {
     const blockers = new Blockers();
     blockers.add('<b>\u202e', [[{ group: '_unknown', instanceId: 'a\nb' }, 1]]);
     expect(blockers.top(1)[0]!.text).toBe(
-      String.raw`"<b>\u202e" spent 1 ms waiting for an unknown holder on "a\nb" in 1 call`,
+      String.raw`1 call of "<b>\u202e" waited 1 ms in total for an unknown holder on "a\nb"`,
     );
   });
 
@@ -250,7 +250,7 @@ describe('the waits between groups', () => {
     expect(holders.filter((holder) => holder.startsWith('theirs'))).toHaveLength(100);
     expect(holders.filter((holder) => holder.startsWith('ours'))).toHaveLength(100);
     expect(blockers.top(1)).toMatchObject([
-      { holder: '_other', waitedMs: 400, calls: 400, text: 'a spent 400 ms waiting for other holders in 400 calls' },
+      { holder: '_other', waitedMs: 400, calls: 400, text: '400 calls of a waited 400 ms in total for other holders' },
     ]);
   });
 

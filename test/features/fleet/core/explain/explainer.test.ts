@@ -344,7 +344,7 @@ describe('the explanation of a lock', () => {
     expect(explain({ holders: [{ ...HOLDER, heldMs: 300, ttlMs: 29_700 }] })).toEqual([
       'inUse',
       '"order:7" is held by shop-3 for 300 ms (mode exclusive, token 32000).',
-      'It is renewed for the first time in 9.7 s: the lease has 30 s left.',
+      'Its first renewal is due in 9.7 s: the lease has 30 s left.',
       'No other process waits for it.',
       'Nothing is wrong: if a holder has died since it last renewed its lease, that shows in 15 s.',
     ]);
@@ -369,7 +369,7 @@ describe('the explanation of a lock', () => {
     const young = { ...HOLDER, heldMs: 6_000, ttlMs: 24_000 };
     const [cause, ...sentences] = explain({ holders: [young], waiters: [WAITER] });
     expect(cause).toBe('holderSlow');
-    expect(sentences[1]).toContain('It is renewed for the first time in 4 s');
+    expect(sentences[1]).toContain('Its first renewal is due in 4 s');
     expect(sentences.at(-1)).toMatch(
       /^It is not known yet whether the holder is alive\. If it is, it is slow: .* If it has died, that shows in 9 s, and the lock is free in 24 s\. /,
     );
@@ -418,9 +418,7 @@ describe('the explanation of a lock', () => {
 
   it('for a granted waiter, whose lease began when it last kept its place', () => {
     const granted = { ...HOLDER, ttlMs: 24_000, heldMs: 100 };
-    expect(explain({ holders: [granted] })[2]).toBe(
-      'It is renewed for the first time in 4 s: the lease has 24 s left.',
-    );
+    expect(explain({ holders: [granted] })[2]).toBe('Its first renewal is due in 4 s: the lease has 24 s left.');
   });
 
   it('for a fixed lease of this process, or a process with fixed leases', () => {
@@ -495,8 +493,8 @@ describe('the explanation of a lock', () => {
       '"order:7" is free.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
       'Only the other processes know how long their calls have waited.',
-      'A live waiter takes it: usually at once, or, if the key of the lock was deleted, when it next renews its place. ' +
-        'Nothing is wrong unless it is still free in 24 s: then the waiters have died, or cannot reach Redis.',
+      'A live waiter usually takes the lock at once. If the key of the lock was deleted, it does so when it next renews its place. ' +
+        'If the lock is still free in 24 s, the waiters have died, or cannot reach Redis.',
     ]);
   });
 
@@ -505,7 +503,7 @@ describe('the explanation of a lock', () => {
       'kept',
       '"order:7" was released by shop-3, but is kept for another 7 s (minHoldMs).',
       'No other process waits for it.',
-      'That is what minHoldMs is for. Only forceRelease(), or release on the command line, ends it earlier.',
+      'Only forceRelease(), or release on the command line, frees the resource before minHoldMs has ended.',
     ]);
   });
 
@@ -616,7 +614,7 @@ describe('the explanation for an operator', () => {
       { holders: [HOLDER], waiters: [WAITER] },
       { instances: [fleetInstance('shop-2', { waiting })] },
     );
-    expect(sentences).toContain('2 calls in all: the oldest has waited for 9 s.');
+    expect(sentences).toContain('In all, 2 calls wait: the oldest has waited for 9 s.');
   });
 
   it('names the process that explains it like any other', () => {

@@ -124,7 +124,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'critical',
       kind: 'holderDead',
-      sentence: `"order:7$(x)" is held by Orders.ship on ${SHOP}, which is dead. 2 calls wait, the oldest for 8 s. It is free in 9 s.`,
+      sentence: `"order:7$(x)" is held by Orders.ship on ${SHOP}, which is dead. 2 calls wait, the oldest for 8 s. The lock is free in 9 s.`,
       culprit: { instanceId: SHOP, work: 'Orders.ship' },
       blocked: { calls: 2, works: ['Orders.pay'] },
       command: "npx nestjs-redis-lock release 'order:7$(x)' --token 64",
@@ -168,7 +168,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'leaked',
-      sentence: `"import:acme" is leaked by ${SHOP}: no work runs under it. It was acquired at Imports.run (dist/imports.js:83:56), and never released.`,
+      sentence: `"import:acme" was leaked by ${SHOP}: it was acquired at Imports.run (dist/imports.js:83:56) and never released, and no work runs under it.`,
       culprit: { instanceId: SHOP, work: 'Orders.pay', callSite: 'Imports.run (dist/imports.js:83:56)' },
       command: 'npx nestjs-redis-lock release import:acme --token 32',
     },
@@ -184,7 +184,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'critical',
       kind: 'longWait',
-      sentence: `"order:42": 50 calls wait, the oldest for 95 s. It is held by Orders.pay on ${SHOP} for 5 s, which is alive.`,
+      sentence: `"order:42" has been held for 5 s by Orders.pay on ${SHOP}, which is alive. 50 calls wait, the oldest for 95 s.`,
       resource: 'order:42',
       since: NOW - 95_000,
       blocked: { calls: 50, works: ['Orders.pay'] },
@@ -324,7 +324,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'note',
       kind: 'unreadable',
-      sentence: '2 answers could not be read: of a newer version, or forged.',
+      sentence: '2 answers could not be read: sent by a newer version, or forged.',
       command: 'npx nestjs-redis-lock --version',
     },
   ],
@@ -336,7 +336,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       kind: 'jobFails',
       sentence:
         `The job "nightly" failed in all of its last 10 runs. The last error on ${SHOP}: TypeError: "x is not a function". ` +
-        'Its last run started 60 s ago. It is due in 60 s.',
+        'Its last run started 60 s ago. The next one is due in 60 s.',
       culprit: { instanceId: SHOP },
       since: NOW - 10 * MINUTE,
       command: 'npx nestjs-redis-lock job nightly --history',
@@ -349,7 +349,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       severity: 'warning',
       kind: 'jobMissed',
       sentence:
-        'The job "nightly" missed its last 2 ticks: no instance claimed them. Its last run started 1 d ago. It is due in 60 s.',
+        'The job "nightly" missed its last 2 ticks: no instance claimed them. Its last run started 1 d ago. The next one is due in 60 s.',
       command: 'npx nestjs-redis-lock job nightly --run',
     },
   ],
@@ -359,7 +359,8 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'jobMissed',
-      sentence: 'The job "nightly" missed its last tick: no instance claimed it. It has never run. It is due in 60 s.',
+      sentence:
+        'The job "nightly" missed its last tick: no instance claimed it. It has never run. The next one is due in 60 s.',
       command: 'npx nestjs-redis-lock job nightly --run',
     },
   ],
@@ -372,7 +373,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'jobNowhere',
-      sentence: `The job "nightly" is on no instance, since ${SHOP} was last seen with it 1 d ago. Its last run started 1 d ago.`,
+      sentence: `No instance has the job "nightly" now: ${SHOP} was last seen with it 1 d ago. Its last run started 1 d ago.`,
       culprit: { instanceId: SHOP },
       since: NOW - DAY,
       command: 'npx nestjs-redis-lock job nightly',
@@ -385,7 +386,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       severity: 'warning',
       kind: 'jobPaused',
       sentence:
-        'The job "nightly" was paused by ann 2 d ago, until it is resumed: "OPS-17". Its last run started 60 s ago. It is due in 60 s.',
+        'The job "nightly" was paused by ann 2 d ago, until it is resumed: "OPS-17". Its last run started 60 s ago. The next one is due in 60 s.',
       command: 'npx nestjs-redis-lock job nightly --resume',
     },
   ],
@@ -417,7 +418,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       kind: 'jobDiffers',
       sentence:
         'The job "nightly" has two schedules, and runs by both: "0 3 * * *", and "0 4 * * * Europe/Vienna" on b. ' +
-        'Its last run started 60 s ago. It is due in 60 s.',
+        'Its last run started 60 s ago. The next one is due in 60 s.',
       culprit: { instanceId: 'b' },
       command: 'npx nestjs-redis-lock job nightly',
     },

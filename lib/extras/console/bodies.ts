@@ -3,7 +3,8 @@ import type { LockMode } from '../../kernel/api/lock-mode.js';
 import type { Holder } from '../../kernel/api/holder.js';
 import type { FleetInstance, FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
 import type { LeadershipState } from '../views/leaders.js';
-import type { INSTANCE_STATES, LockLife } from '../views/words.js';
+import type { InstanceRow } from '../views/instances.js';
+import type { LockRow } from '../views/locks.js';
 import type { Finding } from '../../features/fleet/core/findings/finding.js';
 import type { Survey } from '../../features/fleet/core/findings/survey.js';
 import type { JobInfo, JobRun } from '../../features/jobs/core/job-info.js';
@@ -89,42 +90,6 @@ interface ListBody<Row> {
   readonly rows: readonly Row[];
   /** Number of rows that match the filter, listed in `rows` or not. */
   readonly total: number;
-}
-
-/** A lease, or a resource without a holder that calls wait for. */
-export interface LockRow {
-  /** The same lease has the same key in the next answer. */
-  readonly key: string;
-  readonly resource: string;
-  readonly mode: LockMode | 'free';
-  readonly life: LockLife;
-  readonly instanceId?: string;
-  /** The group of the call; `everything else` for calls without one. */
-  readonly group?: string;
-  readonly callSite?: string;
-  /** The label of the call in words, as Redis has it. */
-  readonly label?: string;
-  readonly fencingToken?: number;
-  readonly since?: number;
-  /** When the lease ends unless it is renewed. A later answer with a later time: it was renewed. */
-  readonly until?: number;
-  readonly waiters: number;
-  readonly oldestWaitSince?: number;
-}
-
-export interface InstanceRow extends Partial<Pick<FleetInstance, 'version' | 'loopDelayMs' | 'blockedMs' | 'hearing'>> {
-  readonly instanceId: string;
-  /** Nothing else is known of one that is `silent` or `unsubscribed`. */
-  readonly state: keyof typeof INSTANCE_STATES;
-  readonly startedAt?: number;
-  readonly held?: number;
-  readonly waiting?: number;
-  /** What it leads. */
-  readonly leads?: readonly string[];
-  /** How many singleton jobs it has the code of. */
-  readonly jobs?: number;
-  /** How many leases were granted there in the last minute. */
-  readonly acquired?: number;
 }
 
 /** The answer of each view and of each action. */

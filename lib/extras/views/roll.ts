@@ -3,12 +3,6 @@ import { namedGroup } from '../../kernel/api/holder.js';
 import type { FleetHolder } from '../../features/fleet/core/roll/locks-in.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
 
-/** Holders without a subscription: dead ones, and those whose Redis user may not subscribe. */
-export function unsubscribedIn({ unlisted, silent }: FleetReport): string[] {
-  const ids = unlisted.filter(({ life }) => life === 'unknown' || life === 'dead').map(({ instanceId }) => instanceId);
-  return [...new Set(ids)].filter((instanceId) => !silent.includes(instanceId));
-}
-
 /** The numbers of leases and of waiting calls, with the unlisted ones. */
 export function totalsOf({ instances }: Pick<FleetReport, 'instances'>): { held: number; waiting: number } {
   const unlisted = unlistedIn({ instances });

@@ -1,5 +1,6 @@
 // What several views are made of.
-import type { Completeness, LockRow } from '../../../lib/extras/console/bodies.js';
+import type { Completeness } from '../../../lib/extras/console/bodies.js';
+import type { LockRow } from '../../../lib/extras/views/locks.js';
 import { LIVES, type LockLife } from '../../../lib/extras/views/words.js';
 import { but, here, to } from './address.js';
 import { type Child, h, textOf, type Tree } from './dom.js';

@@ -1,7 +1,6 @@
-import type { FleetInstance } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { defineCommand } from '../frame/command.js';
 import { type CellValue, durationCell } from '../frame/output.js';
-import { unsubscribedIn } from '../../views/roll.js';
+import { instanceRows } from '../../views/instances.js';
 import { INSTANCE_STATES, wordOf } from '../../views/words.js';
 import { pollInstances, tellMissing } from '../frame/roll.js';
 
@@ -18,13 +17,19 @@ export const instances = defineCommand({
   async run({ output, session }) {
     const opened = await session();
     const roll = await pollInstances(opened);
-    const { instances: heard, silent, completeness, unreadable } = roll;
-    const unheard = (ids: readonly string[], state: string): string[][] => ids.map((id) => [id, wordOf(state)]);
-    const rows = [
-      ...heard.map(rowOf),
-      ...unheard(silent, INSTANCE_STATES.silent),
-      ...unheard(unsubscribedIn(roll), INSTANCE_STATES.unsubscribed),
-    ];
+    const { instances: heard, silent, completeness, unreadable, askedAt } = roll;
+    const rows = instanceRows(roll).map((row): CellValue[] => [
+      row.instanceId,
+      wordOf(INSTANCE_STATES[row.state]),
+      row.version,
+      durationCell(row.startedAt && askedAt - row.startedAt),
+      durationCell(row.loopDelayMs),
+      durationCell(row.blockedMs),
+      row.hearing === undefined ? undefined : row.hearing ? 'yes' : 'no',
+      row.held,
+      row.waiting,
+      row.leads?.join(' '),
+    ]);
     output.print({
       json: { keyPrefix: opened.keyPrefix, completeness, instances: heard, silent, unreadable },
       shown: [{ columns: COLUMNS, rows, ifEmpty: 'No instance is connected.' }],
@@ -34,19 +39,3 @@ export const instances = defineCommand({
 });
 
 const COLUMNS = ['INSTANCE', 'STATE', 'VERSION', 'UP FOR', 'LOOP', 'BLOCKED', 'MESSAGES', 'HELD', 'WAITING', 'LEADS'];
-
-function rowOf(instance: FleetInstance): CellValue[] {
-  const { held, waiting, more, leaderships } = instance;
-  return [
-    instance.instanceId,
-    wordOf(INSTANCE_STATES[instance.health]),
-    instance.version,
-    durationCell(instance.uptimeMs),
-    durationCell(instance.loopDelayMs),
-    durationCell(instance.blockedMs),
-    instance.hearing ? 'yes' : 'no',
-    held.length + more.held,
-    waiting.length + more.waiting,
-    leaderships.flatMap(({ name, isLeader }) => (isLeader ? [name] : [])).join(' '),
-  ];
-}

@@ -1,8 +1,9 @@
-import type { FleetInstance, FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
+import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
 import { deadlockSentences } from '../../../features/fleet/core/findings/lock-findings.js';
-import { groupName, unlistedIn, unsubscribedIn } from '../../views/roll.js';
+import { type InstanceRow, instanceRows } from '../../views/instances.js';
+import { groupName, unlistedIn } from '../../views/roll.js';
 import { type Blocked, blockedLately, blockedNow } from '../../views/waits.js';
-import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies, InstanceRow } from '../bodies.js';
+import type { Completeness, CONSOLE_SCHEMA, ConsoleBodies } from '../bodies.js';
 import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
 
@@ -65,11 +66,7 @@ export async function showInstances(looks: SnapshotCache, query: Query): Promise
   const state = query.oneOf('state', ['all', 'trouble']);
   const list = query.list<InstanceRow>(KEYS, 100);
   const roll = await looks.roll();
-  const rows = [
-    ...roll.instances.map((each) => instanceRow(each, roll.askedAt)),
-    ...roll.silent.map((instanceId): InstanceRow => ({ instanceId, state: 'silent' })),
-    ...unsubscribedIn(roll).map((instanceId): InstanceRow => ({ instanceId, state: 'unsubscribed' })),
-  ].filter((row) => {
+  const rows = instanceRows(roll).filter((row) => {
     return contains(filter, row.instanceId, row.version) && (state === 'all' || isTroubled(row));
   });
   return { ...rollBody(roll), ...list(rows) };
@@ -83,24 +80,6 @@ const KEYS = {
   held: 'held',
   waiting: 'waiting',
 } as const;
-
-function instanceRow(instance: FleetInstance, askedAt: number): InstanceRow {
-  const { instanceId, health, version, uptimeMs, loopDelayMs, blockedMs, hearing, more, lastMinute } = instance;
-  return {
-    instanceId,
-    state: health,
-    version,
-    startedAt: askedAt - uptimeMs,
-    loopDelayMs,
-    blockedMs,
-    hearing,
-    held: instance.held.length + more.held,
-    waiting: instance.waiting.length + more.waiting,
-    leads: instance.leaderships.flatMap(({ name, isLeader }) => (isLeader ? [name] : [])),
-    jobs: instance.jobs.length + more.jobs,
-    acquired: lastMinute?.acquired,
-  };
-}
 
 function isTroubled({ state, hearing = true, blockedMs = 0 }: InstanceRow): boolean {
   return state !== 'up' || !hearing || blockedMs > STOOD_STILL_MS;

@@ -8,11 +8,11 @@ import {
   type FleetHolder,
   type FleetLock,
 } from '../../../features/fleet/core/roll/locks-in.js';
-import { labelText, locksByHolder, troubleOf } from '../../views/locks.js';
+import { heldRow, labelText, type LockRow, lockRows, troubleOf } from '../../views/locks.js';
 import { conclusionOn } from '../../views/why.js';
 import { fencingTickOf } from '../../../kernel/store/fencing-token.js';
 import type { LockState } from '../../../kernel/store/lock-state.js';
-import type { ConsoleBodies, LockRow } from '../bodies.js';
+import type { ConsoleBodies } from '../bodies.js';
 import { type Content, rollBody } from './fleet-views.js';
 import { contains, type Query } from './query.js';
 import type { SnapshotCache } from './source.js';
@@ -20,8 +20,6 @@ import type { SnapshotCache } from './source.js';
 const MAX_GROUPS = 200;
 const MAX_LISTED = 100;
 
-/** By which the row in the worst trouble is the first. */
-const troubles = new WeakMap<LockRow, number>();
 /** The rows of a roll call are made once, for all viewers: those in the worst trouble first. */
 const rowsOfRoll = new WeakMap<FleetReport, readonly LockRow[]>();
 
@@ -42,7 +40,7 @@ export async function showLocks(looks: SnapshotCache, query: Query): Promise<Con
 }
 
 const KEYS = {
-  trouble: (row: LockRow) => troubles.get(row),
+  trouble: troubleOf,
   resource: 'resource',
   since: 'since',
   until: 'until',
@@ -71,32 +69,9 @@ async function rowsFor(looks: SnapshotCache, roll: FleetReport, filter: string):
 export function rowsByTrouble(roll: FleetReport): readonly LockRow[] {
   const known = rowsOfRoll.get(roll);
   if (known) return known;
-  const rows = locksByHolder(roll).map((lock) => {
-    const row = rowOf(lock, roll.askedAt);
-    troubles.set(row, troubleOf(lock));
-    return row;
-  });
-  rows.sort((a, b) => troubles.get(a)! - troubles.get(b)!);
+  const rows = lockRows(roll).sort((a, b) => troubleOf(a) - troubleOf(b));
   rowsOfRoll.set(roll, rows);
   return rows;
-}
-
-function rowOf({ resource, waits, oldestWaitMs, holders: [holder] }: FleetLock, at: number): LockRow {
-  const waiting = { waiters: waits.length, ...(waits.length > 0 && { oldestWaitSince: at - oldestWaitMs }) };
-  if (!holder) return { key: resource, resource, mode: 'free', life: 'noHolder', ...waiting };
-  return { ...heldRow(holder, resource, at), ...waiting };
-}
-
-function heldRow(holder: FleetHolder, resource: string, at: number) {
-  const { instanceId, life, mode, fencingToken, heldMs, leftMs } = holder;
-  const key = `${fencingTickOf(fencingToken)} ${instanceId} ${resource}`;
-  const times = { since: at - heldMs, until: at + leftMs };
-  return { key, resource, mode, life, instanceId, ...workIn(holder), fencingToken, ...times };
-}
-
-/** What its instance reports, or the label that Redis has. */
-function workIn({ holder, group, callSite }: FleetHolder): Pick<LockRow, 'group' | 'callSite' | 'label'> {
-  return holder ? { label: labelText(holder) || undefined } : { group: groupName(group!), callSite };
 }
 
 function groupsOf(rows: readonly LockRow[]): string[] {

@@ -66,7 +66,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
       schemaVersion: 1,
       keyPrefix: 'lock',
       completeness: 'complete',
-      locks: [{ resource: 'order:7', holder: instanceId, fencingToken, waiters: 1, state: 'alive' }],
+      locks: [{ resource: 'order:7', instanceId, fencingToken, waiters: 1, life: 'alive' }],
     });
     await lease.release();
     await waits;

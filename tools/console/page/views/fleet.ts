@@ -1,5 +1,6 @@
 // The leaders, and the instances.
-import type { ConsoleBodies, InstanceRow } from '../../../../lib/extras/console/bodies.js';
+import type { ConsoleBodies } from '../../../../lib/extras/console/bodies.js';
+import type { InstanceRow } from '../../../../lib/extras/views/instances.js';
 import { INSTANCE_STATES } from '../../../../lib/extras/views/words.js';
 import type { LEADER_PREFIX } from '../../../../lib/kernel/api/resource.js';
 import { to } from '../address.js';

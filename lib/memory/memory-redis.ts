@@ -123,8 +123,8 @@ export class MemoryRedis {
     this.#add(key, String(value), expiresAt);
   }
 
-  incrby(key: string, by: number): number {
-    const value = Number(this.get(key) ?? 0) + by;
+  incrby(key: string, by: Value): number {
+    const value = Number(this.get(key) ?? 0) + Number(by);
     if (!Number.isInteger(value)) throw new RedisError('ERR value is not an integer or out of range');
     const entry = this.#entry(key);
     if (entry) entry.data = String(value);

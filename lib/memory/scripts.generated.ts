@@ -17,12 +17,12 @@ function beginClock(): void {
 
 // redis/lua/include/fence.lua
 function mintToken(fenceKey?: Value): Value {
-  let half: Value = lua.tried(() => redis.incrby(fenceKey, 2));
+  let half: Value = lua.tried(() => redis.incrby(fenceKey, '2'));
   if (typeof half === 'object') {
     if (/integer/.test(half.err) || /overflow/.test(half.err)) {
       redis.llen(fenceKey);
     }
-    half = redis.incrby(fenceKey, 2);
+    half = redis.incrby(fenceKey, '2');
   }
   if (half > 281474976710655) {
     redis.llen(fenceKey);
@@ -319,7 +319,7 @@ function leaveQueue(queueKey?: Value, number?: Value, owner?: Value, data?: Valu
   redis.zrem(queueKey, owner, data, `#${number}`);
 }
 function firstWaiter(queueKey?: Value): Value {
-  let head: Value = redis.zrange(queueKey, 0, 1);
+  let head: Value = redis.zrange(queueKey, '0', '1');
   while (head[0] !== undefined) {
     let [number, mode, expiry, sentAt, about]: Value = lua.captures(head[0], PLACE);
     if (number === undefined) {
@@ -363,7 +363,7 @@ function firstWaiter(queueKey?: Value): Value {
       return [undefined];
     }
     redis.zrem(queueKey, ...gone);
-    head = redis.zrange(queueKey, 0, 1);
+    head = redis.zrange(queueKey, '0', '1');
   }
   return [];
 }
@@ -1153,12 +1153,12 @@ function acquireScript(KEYS: Value, ARGV: Value): Value {
     labelText = undefined;
   }
   if (isFree && askedMode === 'exclusive') {
-    let half: Value = lua.tried(() => redis.incrby(KEYS[2], 2));
+    let half: Value = lua.tried(() => redis.incrby(KEYS[2], '2'));
     if (typeof half === 'object') {
       if (/integer/.test(half.err) || /overflow/.test(half.err)) {
         redis.llen(KEYS[2]);
       }
-      half = redis.incrby(KEYS[2], 2);
+      half = redis.incrby(KEYS[2], '2');
     }
     if (half > 281474976710655) {
       redis.llen(KEYS[2]);
@@ -2337,7 +2337,7 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
   if (isOwners && ARGV[1] === undefined) {
     let isPassed: Value;
     let tokenText: Value = '';
-    const head: Value = lua.tried(() => redis.zrange(KEYS[1], 0, 1));
+    const head: Value = lua.tried(() => redis.zrange(KEYS[1], '0', '1'));
     const [number, expiry, sentAt, about]: Value = lua.captures(
       head[0] ?? '',
       /^ (\d+) exclusive (\d+) (\d+) (\d.*)$/s,
@@ -2353,12 +2353,12 @@ function releaseScript(KEYS: Value, ARGV: Value): Value {
       if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
         isPassed = lua.attempt(() => {
           redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
-          let half: Value = lua.tried(() => redis.incrby(KEYS[2], 2));
+          let half: Value = lua.tried(() => redis.incrby(KEYS[2], '2'));
           if (typeof half === 'object') {
             if (/integer/.test(half.err) || /overflow/.test(half.err)) {
               redis.llen(KEYS[2]);
             }
-            half = redis.incrby(KEYS[2], 2);
+            half = redis.incrby(KEYS[2], '2');
           }
           if (half > 281474976710655) {
             redis.llen(KEYS[2]);
@@ -2605,7 +2605,7 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
   if (isOwners && ARGV[1].slice(-1) !== '!' && lua.tried(() => redis.zscore(KEYS[1], ARGV[1])) === undefined) {
     let isPassed: Value;
     let tokenText: Value = '';
-    const head: Value = lua.tried(() => redis.zrange(KEYS[1], 0, 1));
+    const head: Value = lua.tried(() => redis.zrange(KEYS[1], '0', '1'));
     const [number, expiry, sentAt, about]: Value = lua.captures(
       head[0] ?? '',
       /^ (\d+) exclusive (\d+) (\d+) (\d.*)$/s,
@@ -2621,12 +2621,12 @@ function rotateScript(KEYS: Value, ARGV: Value): Value {
       if (!lua.is(listeners) || (listeners[1] ?? 0) > 0) {
         isPassed = lua.attempt(() => {
           redis.zrem(KEYS[1], waiter, head[0], `#${number}`);
-          let half: Value = lua.tried(() => redis.incrby(KEYS[2], 2));
+          let half: Value = lua.tried(() => redis.incrby(KEYS[2], '2'));
           if (typeof half === 'object') {
             if (/integer/.test(half.err) || /overflow/.test(half.err)) {
               redis.llen(KEYS[2]);
             }
-            half = redis.incrby(KEYS[2], 2);
+            half = redis.incrby(KEYS[2], '2');
           }
           if (half > 281474976710655) {
             redis.llen(KEYS[2]);

@@ -10,7 +10,7 @@
 
 redis.call('EXISTS', KEYS[1], KEYS[2])
 redis.call('SET', KEYS[1], redis.call('GET', KEYS[3]) or '0', 'PX', 1000)
-local half = redis.pcall('INCRBY', KEYS[1], 2)
+local half = redis.pcall('INCRBY', KEYS[1], '2')
 redis.call('DEL', KEYS[1])
 if type(half) == 'table' then
   if not string.find(half.err, 'integer') and not string.find(half.err, 'overflow') then return half end

@@ -15,12 +15,13 @@ if askedMode == '' then askedMode = 'exclusive' end
 if labelText == '' then labelText = nil end
 if isFree and askedMode == 'exclusive' then
 
-  -- Usually one command: the floor has to be set only once per millisecond.
-  local half = redis.pcall('INCRBY', KEYS[3], 2)
+  -- Usually one command: the floor has to be set only once per millisecond. '2' is a string, because Redis needs 0.25 µs to
+  -- format a Lua number.
+  local half = redis.pcall('INCRBY', KEYS[3], '2')
   if type(half) == 'table' then
     -- A text of another program: LLEN raises Redis's own WRONGTYPE.
     if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
-    half = redis.call('INCRBY', KEYS[3], 2)
+    half = redis.call('INCRBY', KEYS[3], '2')
   end
   -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
   if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
@@ -44,12 +45,13 @@ end
 const fence = `
 local function mintToken(fenceKey)
 
-  -- Usually one command: the floor has to be set only once per millisecond.
-  local half = redis.pcall('INCRBY', fenceKey, 2)
+  -- Usually one command: the floor has to be set only once per millisecond. '2' is a string, because Redis needs 0.25 µs to
+  -- format a Lua number.
+  local half = redis.pcall('INCRBY', fenceKey, '2')
   if type(half) == 'table' then
     -- A text of another program: LLEN raises Redis's own WRONGTYPE.
     if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', fenceKey) end
-    half = redis.call('INCRBY', fenceKey, 2)
+    half = redis.call('INCRBY', fenceKey, '2')
   end
   -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
   if half > 281474976710655 then redis.call('LLEN', fenceKey) end
@@ -280,7 +282,7 @@ end
 -- The first waiter whose place has not expired: its owner, number, mode, the time left of its place, its stamp, its data
 -- and about. Drops the places before it. If there are too many of these for one script: an empty string.
 local function firstWaiter(queueKey)
-  local head = redis.call('ZRANGE', queueKey, 0, 1)
+  local head = redis.call('ZRANGE', queueKey, '0', '1')
   while head[1] do
     local number, mode, expiry, sentAt, about = string.match(head[1], PLACE)
     if not number then
@@ -320,7 +322,7 @@ local function firstWaiter(queueKey)
     end
     if isStrange then return nil end
     redis.call('ZREM', queueKey, unpack(gone))
-    head = redis.call('ZRANGE', queueKey, 0, 1)
+    head = redis.call('ZRANGE', queueKey, '0', '1')
   end
 end
 `;
@@ -1892,7 +1894,7 @@ end
 -- The owner's, with a first waiter of the usual kind.
 if isOwners and not ARGV[2] then
   local isPassed, tokenText = nil, ''
-  local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
+  local head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
   local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
   local waiter = head[2] or ''
   local listener, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
@@ -1904,12 +1906,13 @@ if isOwners and not ARGV[2] then
     if not listeners or (listeners[2] or 0) > 0 then
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
-        -- Usually one command: the floor has to be set only once per millisecond.
-        local half = redis.pcall('INCRBY', KEYS[3], 2)
+        -- Usually one command: the floor has to be set only once per millisecond. '2' is a string, because Redis needs 0.25 µs to
+        -- format a Lua number.
+        local half = redis.pcall('INCRBY', KEYS[3], '2')
         if type(half) == 'table' then
           -- A text of another program: LLEN raises Redis's own WRONGTYPE.
           if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
-          half = redis.call('INCRBY', KEYS[3], 2)
+          half = redis.call('INCRBY', KEYS[3], '2')
         end
         -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
         if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
@@ -2116,7 +2119,7 @@ local isFreed = false
 -- A call that cancels older ones also notifies them: see acquiring.lua.
 if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEYS[2], ARGV[2]) then
   local isPassed, tokenText = nil, ''
-  local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)
+  local head = redis.pcall('ZRANGE', KEYS[2], '0', '1')
   local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
   local waiter = head[2] or ''
   local listener, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now
@@ -2128,12 +2131,13 @@ if isOwners and string.sub(ARGV[2], -1) ~= '!' and not redis.pcall('ZSCORE', KEY
     if not listeners or (listeners[2] or 0) > 0 then
       isPassed = pcall(function()
         redis.call('ZREM', KEYS[2], waiter, head[1], '#' .. number)
-        -- Usually one command: the floor has to be set only once per millisecond.
-        local half = redis.pcall('INCRBY', KEYS[3], 2)
+        -- Usually one command: the floor has to be set only once per millisecond. '2' is a string, because Redis needs 0.25 µs to
+        -- format a Lua number.
+        local half = redis.pcall('INCRBY', KEYS[3], '2')
         if type(half) == 'table' then
           -- A text of another program: LLEN raises Redis's own WRONGTYPE.
           if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', KEYS[3]) end
-          half = redis.call('INCRBY', KEYS[3], 2)
+          half = redis.call('INCRBY', KEYS[3], '2')
         end
         -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
         if half > 281474976710655 then redis.call('LLEN', KEYS[3]) end
@@ -2219,7 +2223,7 @@ return 1
 const tryWriteScript = `
 redis.call('EXISTS', KEYS[1], KEYS[2])
 redis.call('SET', KEYS[1], redis.call('GET', KEYS[3]) or '0', 'PX', 1000)
-local half = redis.pcall('INCRBY', KEYS[1], 2)
+local half = redis.pcall('INCRBY', KEYS[1], '2')
 redis.call('DEL', KEYS[1])
 if type(half) == 'table' then
   if not string.find(half.err, 'integer') and not string.find(half.err, 'overflow') then return half end

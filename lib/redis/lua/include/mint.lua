@@ -7,12 +7,13 @@
 -- whole milliseconds, as a floor, tokens grow even if Redis has lost its data. The ticks stay behind the clock up to
 -- 50,000 grants a second, of all resources of a fence. Lua prints numbers with 14 digits unless told otherwise.
 
--- Usually one command: the floor has to be set only once per millisecond.
-local half = redis.pcall('INCRBY', fenceKey, 2)
+-- Usually one command: the floor has to be set only once per millisecond. '2' is a string, because Redis needs 0.25 µs to
+-- format a Lua number.
+local half = redis.pcall('INCRBY', fenceKey, '2')
 if type(half) == 'table' then
   -- A text of another program: LLEN raises Redis's own WRONGTYPE.
   if string.find(half.err, 'integer') or string.find(half.err, 'overflow') then redis.call('LLEN', fenceKey) end
-  half = redis.call('INCRBY', fenceKey, 2)
+  half = redis.call('INCRBY', fenceKey, '2')
 end
 -- A number of another program: its tokens would exceed 2^53, where two of them can be equal.
 if half > 281474976710655 then redis.call('LLEN', fenceKey) end

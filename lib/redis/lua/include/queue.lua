@@ -40,7 +40,7 @@ end
 -- The first waiter whose place has not expired: its owner, number, mode, the time left of its place, its stamp, its data
 -- and about. Drops the places before it. If there are too many of these for one script: an empty string.
 local function firstWaiter(queueKey)
-  local head = redis.call('ZRANGE', queueKey, 0, 1)
+  local head = redis.call('ZRANGE', queueKey, '0', '1')
   while head[1] do
     local number, mode, expiry, sentAt, about = string.match(head[1], PLACE)
     if not number then
@@ -80,6 +80,6 @@ local function firstWaiter(queueKey)
     end
     if isStrange then return nil end
     redis.call('ZREM', queueKey, unpack(gone))
-    head = redis.call('ZRANGE', queueKey, 0, 1)
+    head = redis.call('ZRANGE', queueKey, '0', '1')
   end
 end

@@ -4,7 +4,7 @@
 -- it now, for leaseMs, with tokenText; false if it is free, but could not be granted; otherwise nil. An inline fragment.
 
 local isPassed, tokenText = nil, ''
-local head = redis.pcall('ZRANGE', queueKey, 0, 1)
+local head = redis.pcall('ZRANGE', queueKey, '0', '1')
 local number, expiry, sentAt, about = string.match(head[1] or '', '^ (%d+) exclusive (%d+) (%d+) (%d.*)$')
 local waiter = head[2] or ''
 local listener, leaseMs = string.match(waiter, '^([^ ].*)/'), (expiry or now) - now

@@ -292,6 +292,8 @@ describe('the control of fake locks', () => {
       expect(error).toMatchObject({ name: 'TestKitError', code: 'unknownResource' });
       expect(error.message).toContain('It holds "mine". elsewhere holds "x".');
       expect(await rejection(locks.lose('mine', 'released' as never))).toBeInstanceOf(InvalidLockOptionsError);
+      const wrong = await rejection(locks.lose(7 as never));
+      expect(wrong.message).toContain('lose() needs a lease, or the name of a resource');
     });
   });
 

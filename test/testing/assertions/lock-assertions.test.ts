@@ -20,6 +20,23 @@ class Stock {
   }
 }
 
+/** Protected by a lock, and synchronous. */
+const ledger = {
+  booked: 0,
+  book(amount: number) {
+    if (amount > 0) throw new Error(`${amount} is too much`);
+    return ++this.booked;
+  },
+};
+
+function attempt(): string {
+  try {
+    return `booked ${ledger.book(1)}`;
+  } catch {
+    return 'rejected';
+  }
+}
+
 /** Takes turns of the event loop rather than time: on a busy machine, a millisecond may pass before the first turn. */
 async function turns(): Promise<void> {
   for (let count = 0; count < 20; count++) await turn();
@@ -145,6 +162,11 @@ describe('expectHeldDuring', () => {
     it.each(TOUCHING)('fails where the work touches %s', async (_, work, message) => {
       expect(await failure(guarded(work))).toMatch(message);
     });
+
+    it('passes on what a synchronous method throws', async () => {
+      const work = () => service.using('order:7', () => ledger.book(1));
+      await expect(held(work, { touching: ledger })).rejects.toThrow('1 is too much');
+    });
   });
 
   it('refuses bad input', async () => {
@@ -178,6 +200,15 @@ describe('expectNotHeld and expectNothingHeld', () => {
   });
 });
 
+it('expectNothingHeld fails if a failure planned with failNext hit no command', async () => {
+  locks.failNext('renew', 'notExecuted');
+  expect(await failure(locks.expectNothingHeld())).toMatch(
+    /^A failure planned with failNext never hit a command:\n .*renew/,
+  );
+  locks.failNext('acquire', 'refused', 'order:7');
+  expect(await failure(locks.expectNothingHeld())).toMatch(/^2 failures planned with failNext/);
+});
+
 describe('expectExclusive', () => {
   let stock: Stock;
   beforeEach(() => {
@@ -200,6 +231,14 @@ describe('expectExclusive', () => {
     await locks.expectExclusive((section, index) => service.using('stock', () => section(() => index)));
     const runs = await locks.expectExclusive((section) => service.using('stock', { waitMs: 0 }, () => section()));
     expect(runs.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
+  });
+
+  it('passes where synchronous methods return and throw under the lock', async () => {
+    const runs = await locks.expectExclusive(
+      (_, index) => service.using('ledger', () => [ledger.book(0), index === 0 ? 'whole' : attempt()]),
+      { touching: ledger },
+    );
+    expect(runs.map((run) => run.status === 'fulfilled' && (run.value as unknown[])[1])).toEqual(['whole', 'rejected']);
   });
 
   const names = ['a', 'b'];

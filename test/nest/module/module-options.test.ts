@@ -121,6 +121,11 @@ describe('options of the module', () => {
       ['a connector that is none', { Connector: 5, password: secret }, 'not options that ioredis refuses.'],
       ['an array', [{ host: 'localhost', password: secret }], 'not an array of 1.'],
       ['a number', 6379, 'not 6379.'],
+      [
+        'a cluster with options that ioredis rejects',
+        { cluster: [6379], scaleReads: 'nowhere', redisOptions: { password: secret } },
+        'not cluster options that ioredis refuses.',
+      ],
       ['a cluster of nobody', { cluster: [], redisOptions: { password: secret } }, 'not a cluster without nodes.'],
       [
         'a cluster with a bad URL',

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { createClient, createClientPool, createCluster, createSentinel } from '@redis/client';
 import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import { Cluster, Redis } from 'ioredis';
@@ -136,6 +137,22 @@ describe('the options of node-redis are taken, too', () => {
   });
 });
 
+it('subscribes to a stream of credentials again after it failed or ended', async () => {
+  const subscribe = jest.fn<(listener: { onError(error: Error): void }) => Promise<unknown>>();
+  const connection = {
+    socket: { host: 'redis.test' },
+    credentialsProvider: { type: 'streaming-credentials-provider', subscribe },
+  } as unknown as RedisConnectionOption;
+  const credentials = statedConnection(connection).credentials!;
+  subscribe.mockRejectedValueOnce(new Error('the provider is down'));
+  await expect(credentials()).rejects.toThrow('the provider is down');
+  subscribe.mockResolvedValueOnce([{ password: 'first' }, {}]);
+  expect(await credentials()).toEqual({ password: 'first' });
+  subscribe.mock.lastCall![0].onError(new Error('the stream has ended'));
+  subscribe.mockResolvedValueOnce([{ password: 'second' }, {}]);
+  expect(await credentials()).toEqual({ password: 'second' });
+});
+
 describe('what cannot be carried over is refused by name', () => {
   const shown = 'cannot be carried over: leave it out, or write the options of ioredis';
   it.each<[string, unknown, string]>([
@@ -151,6 +168,11 @@ describe('what cannot be carried over is refused by name', () => {
       'a node of a cluster',
       { rootNodes: [{ socket: { host: 'a', lookup: () => {} } }] },
       '"rootNodes[0].socket.lookup"',
+    ],
+    [
+      'a list as the map of addresses',
+      { rootNodes: [{ socket: { host: 'a' } }], nodeAddressMap: 5 },
+      'whose nodeAddressMap is neither an object nor a function',
     ],
     ['no nodes', { rootNodes: [] }, 'whose rootNodes are not a list, or an empty one'],
     ['no address', { database: 2 }, 'without host, port, path, sentinels or cluster'],

@@ -78,7 +78,7 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxSchedules?: number;
   /**
-   * The maximum number of steps in a schedule. A longer schedule counts as a race.
+   * The maximum number of steps in a schedule. A longer schedule counts as a race, because it may never end.
    *
    * @allowed 1 or more
    * @default 500

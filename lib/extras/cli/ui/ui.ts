@@ -20,7 +20,7 @@ export const ui = defineCommand({
   args: [],
   options: { port: integerOption('number', 'Port to listen on. Default: any free port.') },
   details: [
-    'Listens on 127.0.0.1 under a random path, and prints the address.',
+    'Listens on 127.0.0.1 under a random path until Ctrl-C, and prints the address.',
     'If Redis cannot be reached, prints what to check, and retries.',
   ],
   examples: ['ui', 'ui --url redis://localhost:6379'],

@@ -52,7 +52,7 @@ export interface SingletonRunOptions {
   readonly maxReruns?: number | undefined;
   /**
    * Time for which Redis remembers that the tick was claimed, so that no other instance runs it. With `onCrash:
-   * 'retry'`, at least two leases are used.
+   * 'retry'`, at least two leases are used. For a tick without `due`, the smallest value of all instances applies.
    *
    * @allowed 1 ms or more
    */

@@ -44,8 +44,8 @@ export type SingletonIntervalOptions = SingletonJobOptions;
 
 /**
  * Like `@Interval`, but the method runs once per interval across all instances. The first instance whose timer fires
- * runs the method. After that, no instance runs it again until 90 % of the interval has passed (over 10 s: all but its
- * last second), by the clock of Redis. A new instance counts the interval from the last run on any instance, not from
+ * runs the method. After that, no instance runs it again until 90 % of the interval has passed (if it is longer than
+ * 10 s, all but its last second), by the clock of Redis. A new instance counts the interval from the last run on any instance, not from
  * its own start. Needs `ScheduleModule.forRoot()`.
  *
  * - `@SingletonInterval(30_000)`

@@ -44,9 +44,9 @@ const CRON_OPTIONS = new OptionTable({
  *
  * A tick is identified by the name of the job and the scheduled time, and the clock of Redis decides whether it may
  * still start. So apart from reruns after a crash, no tick starts twice, even if the clock of an instance is wrong or a
- * process is suspended. A tick that is late by more than `maxClockSkewMs` and `waitMs` together is skipped. If you call
- * the method yourself, it runs the last tick that was due, or returns `undefined` if that tick has already run or is
- * too late.
+ * process is suspended. A tick that is late by more than `maxClockSkewMs`, `waitMs` and `jitterMs` together is skipped.
+ * If you call the method yourself, it runs the last tick that was due, or returns `undefined` if that tick has already
+ * run or is too late.
  *
  * - `@SingletonCron(CronExpression.EVERY_DAY_AT_MIDNIGHT, { timeZone: 'Europe/Vienna', onCrash: 'retry' })` above
  *   `async nightlyReport({ tick, lease }: SingletonRun) {}`

@@ -56,7 +56,9 @@ it('keeps every promise, shows it as a table, and leaves nothing behind', async 
   expect(row('Answers that a newer message aborted')).toMatch(
     / \d of 4, the newest answered +the newest answered +ok$/,
   );
-  expect(row('shop-1 explains customer:carol')).toMatch(/ is held by shop-2:\d+ \(CheckoutService\.checkOut\) for /);
+  expect(row('shop-1 explains customer:carol')).toMatch(
+    / has been held by shop-2:\d+ \(CheckoutService\.checkOut\) for /,
+  );
   expect(rows).toContainEqual(
     expect.stringMatching(
       /^ +\d+ calls? of LoyaltyService\.credit waited \S+ m?s in total for CheckoutService\.checkOut$/,

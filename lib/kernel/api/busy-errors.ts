@@ -3,7 +3,7 @@ import { quote } from '../util/quoted.js';
 import { formatDuration } from '../util/durations.js';
 import { LockError, type AttemptOutcome, quoteResource } from './errors.js';
 import { count, ordinal } from '../util/plurals.js';
-import { type Holders, type Holder, NO_HOLDERS, describeHolders } from './holder.js';
+import { type Holders, type Holder, NO_HOLDERS, heldBy } from './holder.js';
 
 function isKnown({ holders }: Holders): boolean {
   return holders.length > 0;
@@ -49,7 +49,7 @@ export class LockBusyError extends LockError {
     const left = isOne && `its lease has ${formatDuration(retryAfterMs)} left unless renewed`;
     super(
       message ??
-        `${quoteResource(resource)} is held by ${isKnown(seen) ? describeHolders(seen) : 'another holder'}` +
+        `${quoteResource(resource)} ${isKnown(seen) ? heldBy(seen) : 'is held by another holder'}` +
           `${details(attempts, left)}. Set waitMs to wait for it, or try again later.`,
       resource,
     );
@@ -169,7 +169,7 @@ export class LockTimeoutError extends LockBusyError {
       (attempts > 0 ? '' : ' behind other calls of this process') +
       details(attempts, place !== undefined && `${ordinal(place)} in line`);
     const what = isKnown(seen)
-      ? `is held by ${describeHolders(seen)}; waited ${formatDuration(waitedMs)}`
+      ? `${heldBy(seen)}; waited ${formatDuration(waitedMs)}`
       : `was not free within ${formatDuration(waitedMs)}`;
     const wasAsked =
       cancelRequestedMsAgo === undefined
@@ -218,7 +218,7 @@ export class LockQueueFullError extends LockBusyError {
   /** @internal */
   constructor(resource: string, facts: LimitFacts) {
     const { maxWaiters, maxAhead, where, seen = NO_HOLDERS } = facts;
-    const held = isKnown(seen) ? `, and the resource is held by ${describeHolders(seen)}` : '';
+    const held = isKnown(seen) ? `, and the resource ${heldBy(seen)}` : '';
     const isOne = maxWaiters === 1;
     const processes = isOne ? '1 process' : `${maxWaiters} processes`;
     const waiting = where === 'process' ? `${count(maxWaiters, 'call')} of this process` : processes;

@@ -100,6 +100,11 @@ export function describeHolders(seen: Holders): string {
     : `${nameHolders(seen)} for ${formatDuration(seen.holders[0]!.heldMs)}`;
 }
 
+/** The verb and the holders: `has been held by api-3:4711 for 42 s`, or `is held by 2 readers: a and b`. */
+export function heldBy(seen: Holders): string {
+  return `${seen.holderCount > 1 ? 'is' : 'has been'} held by ${describeHolders(seen)}`;
+}
+
 /** A value of a label: plain JSON. */
 export type LabelValue =
   | string

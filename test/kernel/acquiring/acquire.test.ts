@@ -67,7 +67,9 @@ describe('acquiring', () => {
       waitedMs: 2_500,
       lastAttempt: 'busy',
     });
-    expect((waiting.error as Error).message).toContain('"stock" is held by a for 2.5 s; waited 2.5 s (1st in line)');
+    expect((waiting.error as Error).message).toContain(
+      '"stock" has been held by a for 2.5 s; waited 2.5 s (1st in line)',
+    );
   });
 
   it('counts the lease from the moment the command was sent, not from the reply', async () => {

@@ -311,7 +311,7 @@ describe('the holders in an error', () => {
     expect(await b.locks.tryAcquire('stock')).toBeNull();
     const { error } = eventsOf(b, 'notAcquired')[0]!;
     expect(error).toMatchObject({ holders: [{ instanceId: 'a', mode: 'reentrant', fencingToken, heldMs: 500 }] });
-    expect(error.message).toContain('is held by a for 500 ms (its lease has 15 s left unless renewed)');
+    expect(error.message).toContain('has been held by a for 500 ms (its lease has 15 s left unless renewed)');
   });
 
   it('include another call of this process, with its lease and without a command', async () => {
@@ -331,7 +331,7 @@ describe('the holders in an error', () => {
       holders: [{ instanceId: 'a', isThisProcess: true, mode: 'exclusive', fencingToken, heldMs: 1_300 }],
     });
     expect((waiting.error as Error).message).toMatch(
-      /^"stock" is held by another call of this process for 1\.3 s; waited 300 ms behind other calls of this process\./,
+      /^"stock" has been held by another call of this process for 1\.3 s; waited 300 ms behind other calls of this process\./,
     );
   });
 
@@ -340,7 +340,7 @@ describe('the holders in an error', () => {
     const waiting = track(b.locks.acquire(['x', 'y', 'z'], { waitMs: 1_000 }));
     await world.clock.advance(1_000);
     expect(waiting.error).toMatchObject({ resource: 'y', holders: [{ instanceId: 'a' }], holderCount: 1 });
-    expect((waiting.error as Error).message).toMatch(/^"y" is held by a for 1 s; waited 1 s/);
+    expect((waiting.error as Error).message).toMatch(/^"y" has been held by a for 1 s; waited 1 s/);
   });
 
   it('do not hide that Redis was unreachable', async () => {

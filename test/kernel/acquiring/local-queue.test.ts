@@ -367,7 +367,7 @@ describe('a call that times out inside of work under a lease', () => {
     await world.clock.advance(4_000);
     expect(errorOf(call).heldByCaller).toEqual({ resources: ['account:x'] });
     expect(errorOf(call).message).toBe(
-      '"account:y" is held by b for 4 s; waited 4 s (1st in line). This call also holds "account:x". ' +
+      '"account:y" has been held by b for 4 s; waited 4 s (1st in line). This call also holds "account:x". ' +
         `If the holder waits for that, it is a deadlock: see ${HELP}. Otherwise raise waitMs, hold the lock for ` +
         'less time, or try again later.',
     );
@@ -383,7 +383,7 @@ describe('a call that times out inside of work under a lease', () => {
     const error = errorOf(calls[0]!);
     expect(error.message).toMatch(
       new RegExp(
-        '^"account:y" is held by another call of this process for 4 s; waited 4 s behind other calls of this process\\. This ' +
+        '^"account:y" has been held by another call of this process for 4 s; waited 4 s behind other calls of this process\\. This ' +
           'call also holds "account:x", and the holder waits for that: a deadlock, which a longer wait cannot resolve\\. This ' +
           'call holds "account:x" and wants "account:y" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\); another call of this process ' +
           'holds "account:y" and wants "account:x" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Acquire all of them in one outer ' +

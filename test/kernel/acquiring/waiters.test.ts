@@ -208,7 +208,7 @@ describe('maxWaiters', () => {
         retryAfterMs: 2_900,
       });
       expect((late.error as Error).message).toContain(
-        '1 process is already waiting (maxWaiters), and the resource is held by a for 100 ms',
+        '1 process is already waiting (maxWaiters), and the resource has been held by a for 100 ms',
       );
       expect(world.server.listWaiters('stock')).toEqual(['b']);
       expect(c.store.commands.map(({ verb }) => verb)).toEqual(['acquire']); // nothing to withdraw
@@ -306,7 +306,7 @@ describe('only the newest call counts', () => {
       expect(next.error).toBeInstanceOf(LockTimeoutError);
       expect(next.error).toMatchObject({ cancelRequestedMsAgo: 3_000, holders: [{ instanceId: 'a' }] });
       expect((next.error as Error).message).toMatch(
-        /is held by .*\. The holder was asked to stop 3 s ago \(onBusy: 'cancelHolder'\)\.$/,
+        /has been held by .*\. The holder was asked to stop 3 s ago \(onBusy: 'cancelHolder'\)\.$/,
       );
       expect((next.error as Error).stack).toContain('was asked to stop 3 s ago');
     });

@@ -86,11 +86,11 @@ describe('errors', () => {
 
     it('one in another process', () => {
       expect(busy(seen(holder('api-3:4711'))).message).toBe(
-        '"order:7" is held by api-3:4711 for 42 s (its lease has 27 s left unless renewed). ' +
+        '"order:7" has been held by api-3:4711 for 42 s (its lease has 27 s left unless renewed). ' +
           'Set waitMs to wait for it, or try again later.',
       );
       expect(timeout(seen(holder('api-3:4711'))).message).toBe(
-        '"order:7" is held by api-3:4711 for 42 s; waited 301 ms (3 attempts). ' +
+        '"order:7" has been held by api-3:4711 for 42 s; waited 301 ms (3 attempts). ' +
           'Raise waitMs, hold the lock for less time, or try again later.',
       );
     });
@@ -98,7 +98,7 @@ describe('errors', () => {
     it('one in this process, and a wait behind others of it', () => {
       const own = seen(holder('api-3:4711', { isThisProcess: true, heldMs: 1_810 }));
       expect(timeout(own, 0).message).toMatch(
-        /^"order:7" is held by another call of this process for 1\.8 s; waited 301 ms behind other calls of this process\. /,
+        /^"order:7" has been held by another call of this process for 1\.8 s; waited 301 ms behind other calls of this process\. /,
       );
     });
 
@@ -138,7 +138,7 @@ describe('errors', () => {
       );
       expect(full('process', 2, seen(holder('a')))).toBe(
         'The queue for "order:7" is full: 2 calls of this process are already waiting (maxWaiters), ' +
-          'and the resource is held by a for 42 s',
+          'and the resource has been held by a for 42 s',
       );
       expect(full('redis', 3)).toBe('The queue for "order:7" is full: 3 processes are already waiting (maxWaiters)');
     });

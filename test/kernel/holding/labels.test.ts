@@ -39,7 +39,7 @@ describe('the label of a call', () => {
     const lease = await take(a, PAY);
     const error = await rejection<LockBusyError>(b.locks.acquire('stock', { waitMs: 0 }));
     expect(error.holders).toMatchObject([{ instanceId: 'a', label: PAY }]);
-    expect(error.message).toContain('is held by a (Orders.pay, request 7f) for 0 ms (its lease has');
+    expect(error.message).toContain('has been held by a (Orders.pay, request 7f) for 0 ms (its lease has');
     await world.clock.advance(12_000);
     expect(await shown()).toEqual([PAY]);
     await lease.release();
@@ -65,7 +65,7 @@ describe('the label of a call', () => {
       const second = await waiting;
       expect(await shown()).toEqual([HANDED_ON]);
       const busy = await rejection<LockBusyError>(b.locks.acquire('stock', { waitMs: 0 }));
-      expect(busy.message).toContain('is held by a (passed on inside that process)');
+      expect(busy.message).toContain('has been held by a (passed on inside that process)');
       await world.clock.advance(249);
       expect(verbs(a)).toEqual(['acquire', 'label']);
       await world.clock.advance(1);

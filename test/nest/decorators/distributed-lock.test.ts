@@ -202,7 +202,7 @@ describe('@DistributedLock', () => {
         await whileBusy(async () => {
           const error = await rejection(new Caller().payAll());
           expect(error).toMatchObject({ group: `Orders.${method}` });
-          expect(error.message).toMatch(new RegExp(`^Orders\\.${method}: "slow" is held by `));
+          expect(error.message).toMatch(new RegExp(`^Orders\\.${method}: "slow" has been held by `));
           expect(error.stack).toMatch(/ at (async )?Caller\.payAll /);
           expect(error.stack).toContain(error.message);
         });

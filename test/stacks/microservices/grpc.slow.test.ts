@@ -135,7 +135,7 @@ describe('a gRPC service', () => {
     clients.push(patient);
     const lease = await locks.acquire('order:7', { leaseMs: 1_000 });
     const paid = patient.ask('Pay', { id: '7' });
-    const told = (): string[] => log.at('warn').filter((line) => line.includes('is held by'));
+    const told = (): string[] => log.at('warn').filter((line) => line.includes('has been held by'));
     await eventually(() => expect(told()).toHaveLength(1));
     await lease.release();
     expect(await paid).toEqual({ under: 'order:7', count: 0 });

@@ -180,7 +180,7 @@ describe('a wrong call', () => {
       const asking = service.using('x', { mode: 'reentrant' }, () =>
         rejection(locks.holdElsewhere('x', { mode: 'reentrant' })),
       );
-      expect((await asking).message).toMatch(/^"x" is held by app-1/);
+      expect((await asking).message).toMatch(/^"x" has been held by app-1/);
     });
 
     it('can be released twice, and after it was lost', async () => {

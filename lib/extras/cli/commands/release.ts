@@ -116,7 +116,7 @@ function describeOperator({ by, reason }: Operator): string {
 function describe(name: string, holder: Holder): string {
   const label = labelText(holder);
   return (
-    `${name} is held by ${plainOrQuoted(holder.instanceId)}${label && ` (${label})`} for ${longDuration(holder.heldMs)}: ` +
+    `${name} has been held by ${plainOrQuoted(holder.instanceId)}${label && ` (${label})`} for ${longDuration(holder.heldMs)}: ` +
     `mode ${holder.mode}, token ${holder.fencingToken}, ${longDuration(holder.ttlMs)} left.`
   );
 }

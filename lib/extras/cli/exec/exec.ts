@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
-import { describeHolders } from '../../../kernel/api/holder.js';
+import { heldBy } from '../../../kernel/api/holder.js';
 import { LOCK_DEFAULTS, LOCK_OPTIONS, RUN_LEASE_MS } from '../../../kernel/api/lock-options.js';
 import type { Acquired } from '../../../kernel/lease/composite-lease.js';
 import type { Hold } from '../../../kernel/holding/hold.js';
@@ -211,7 +211,7 @@ async function acquire(
 /** The message of the error, in the options of the command line. */
 function describeBusy(error: LockBusyError, isSkipped: boolean): string {
   const { resource, holderCount } = error;
-  const what = holderCount > 0 ? `is held by ${describeHolders(error)}` : 'is not free';
+  const what = holderCount > 0 ? heldBy(error) : 'is not free';
   const waited = error instanceof LockTimeoutError ? `, and was not free within ${formatDuration(error.waitedMs)}` : '';
   const advice = isSkipped ? 'The command was not run.' : 'Set a longer --wait, or try again later.';
   return `${quote(resource)} ${what}${waited}. ${advice}`;

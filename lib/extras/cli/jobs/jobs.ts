@@ -57,7 +57,7 @@ function scheduleText({ cron, timeZone }: Pick<JobInfo, 'cron' | 'timeZone'>): s
 function stateCell(info: JobInfo, now: number): CellValue {
   const { pause, running } = info;
   const shown: string[] = [];
-  if (running) shown.push(`runs for ${longDuration(now - running.startedAt)}`);
+  if (running) shown.push(`running for ${longDuration(now - running.startedAt)}`);
   if (pause) {
     const by = pause.by === undefined ? '' : ` by ${pause.by}`;
     const time = pause.until === undefined ? '' : ` for ${longDuration(pause.until - now)}`;

@@ -194,7 +194,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
       const { holder, fencingToken } = await held();
       const { code, stdout, stderr } = await run(['release', 'order:7', '--yes']);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toContain(`"order:7" is held by ${holder.instanceId} for `);
+      expect(stderr).toContain(`"order:7" has been held by ${holder.instanceId} for `);
       expect(stderr).toContain('Ending a lease does not stop its holder');
       expect(stderr).toContain(`release order:7 --token ${fencingToken}`);
       expect(await isHeld(holder)).toBe(true);

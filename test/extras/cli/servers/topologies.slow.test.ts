@@ -40,7 +40,7 @@ describeOnMachine('on a cluster', () => {
     expect(status).toMatch(/^redis\tcluster at 127\.0\.0\.1:\d+(, 127\.0\.0\.1:\d+)*, prefix shop$/m);
     expect(await run(connection(), 'why', 'c')).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining(`"c" is held by ${instanceId}`),
+      stdout: expect.stringContaining(`"c" has been held by ${instanceId}`),
     });
   });
 });

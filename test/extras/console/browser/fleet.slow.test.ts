@@ -66,7 +66,7 @@ describe('the console of a fleet on Redis', () => {
     await page.getByRole('link', { name: 'psp' }).waitFor({ state: 'detached' });
 
     await page.getByRole('link', { name: 'stock:1' }).click();
-    await page.getByText(`"stock:1" is held by ${holder.instanceId}`).waitFor();
+    await page.getByText(`"stock:1" has been held by ${holder.instanceId}`).waitFor();
     const holders = await rowsOf(page, 'Holders');
     expect(holders[0]![1]).toBe('Stock.sync request "7f3a"');
     expect(holders[0]![2]).toBe(String(lease.fencingToken));
@@ -85,7 +85,7 @@ describe('the console of a fleet on Redis', () => {
     await page.getByText('No call waits for it.').waitFor();
 
     await go('now');
-    const waited = /^"stock:1": 2 calls wait, the oldest for .+ s\.$/;
+    const waited = /^"stock:1": 2 calls are waiting, the oldest for .+ s\.$/;
     await page.getByRole('heading', { level: 1, name: waited }).waitFor();
     expect(await page.locator('dl.figures div:nth-child(-n+2) dd:first-of-type').allInnerTexts()).toEqual(['4', '2']);
 

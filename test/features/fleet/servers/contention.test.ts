@@ -38,8 +38,8 @@ describe('a process whose calls wait for another process', () => {
     const { work } = await startToWait();
     const from = performance.now();
     const early = await waiter.ask('explain', 'orders:7');
-    expect(early.text).toContain(`"orders:7" is held by ${holder.instanceId} (Report.run) for `);
-    expect(early.text).toContain(`${CALLS} calls of this process wait for it`);
+    expect(early.text).toContain(`"orders:7" has been held by ${holder.instanceId} (Report.run) for `);
+    expect(early.text).toContain(`${CALLS} calls of this process are waiting for it`);
     // Held for longer than its lease: it can only have been renewed.
     const late = await eventually(async () => {
       const explanation = await waiter.ask('explain', 'orders:7');
@@ -47,7 +47,9 @@ describe('a process whose calls wait for another process', () => {
       return explanation;
     });
     expect(late.state.holders).toMatchObject([{ instanceId: holder.instanceId, label: { group: 'Report.run' } }]);
-    expect((await holder.ask('explain', 'orders:7')).text).toContain('is held by a call of this process (orders) for ');
+    expect((await holder.ask('explain', 'orders:7')).text).toContain(
+      'has been held by a call of this process (orders) for ',
+    );
 
     const leastMs = performance.now() - from;
     await holder.ask('release', 'orders:7');

@@ -253,7 +253,7 @@ describe('waitUntilFree', () => {
       expect(waiting.error).toBeInstanceOf(LockTimeoutError);
       expect(waiting.error).toMatchObject({ waitedMs: 300, attempts: 1, retryAfterMs: expect.any(Number) });
       expect(waiting.error).toMatchObject({ holderCount: 1, holders: [{ instanceId: 'a', isThisProcess: false }] });
-      expect((waiting.error as Error).message).toContain('"stock" is held by a for');
+      expect((waiting.error as Error).message).toContain('"stock" has been held by a for');
       expect(world.server.redis.keys()).not.toContain(world.server.keys.waiters('stock'));
       await lease.release();
       await expectNothingLeft();

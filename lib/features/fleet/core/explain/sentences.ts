@@ -52,7 +52,7 @@ function describeHolder(name: string, { mode }: LockState, holder: ExplainedHold
   const how = [`mode ${mode}`, `token ${fencingToken}`];
   if (permits !== undefined) how.splice(1, 0, count(permits, 'permit'));
   if (depth > 1) how.push(`entered ${depth} times`);
-  return [`${name} is held by ${who} for ${held} (${how.join(', ')}).`, describeRenewals(holder)];
+  return [`${name} has been held by ${who} for ${held} (${how.join(', ')}).`, describeRenewals(holder)];
 }
 
 function nameOf(holder: ExplainedHolder): string {
@@ -93,10 +93,8 @@ export function describeWaiting(state: LockState, own: OwnPart, silent: SilentWa
   }
   if (own.waiting > 0) {
     const calls = own.waiting === 1 ? 'One call' : `${own.waiting} calls`;
-    const since = own.waiting === 1 ? 'for' : 'the first of them for';
-    lines.push(
-      `${calls} of this process ${own.waiting === 1 ? 'waits' : 'wait'} for it, ${since} ${formatDuration(own.longestWaitMs)}.`,
-    );
+    const since = own.waiting === 1 ? 'has been waiting for it for' : 'are waiting for it, the first of them for';
+    lines.push(`${calls} of this process ${since} ${formatDuration(own.longestWaitMs)}.`);
   } else if (own.waitsElsewhereMs && own.waitsElsewhereMs.length > 0) {
     const { length, [0]: oldestMs } = own.waitsElsewhereMs.toSorted((a, b) => b - a);
     lines.push(

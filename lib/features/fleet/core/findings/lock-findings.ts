@@ -231,7 +231,7 @@ function orderFindings({ instances }: FleetReport): Finding[] {
 function waitText(waits: Waits): string {
   const oldest = longDuration(Math.max(...waits.map(({ waitedMs }) => waitedMs)));
   if (waits.length === 1) return `1 call has waited for ${oldest}.`;
-  return `${waits.length} calls wait, the oldest for ${oldest}.`;
+  return `${waits.length} calls are waiting, the oldest for ${oldest}.`;
 }
 
 function worksOf(waits: Waits): string[] {

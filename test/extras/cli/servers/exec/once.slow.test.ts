@@ -78,7 +78,7 @@ describe('exec --once', () => {
     const skipped = exec(['apart', '--once', 'v1', '--if-busy', 'skip', ...SAYS_RAN]);
     await expect(skipped.ended).resolves.toBe(0);
     for (const { stderr } of [refused, skipped]) {
-      expect(stderr).toContain('"apart" is held by ');
+      expect(stderr).toContain('"apart" has been held by ');
       expect(stderr).not.toContain('already ran');
     }
     writeFileSync(mayEnd, '');

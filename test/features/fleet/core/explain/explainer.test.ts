@@ -54,10 +54,10 @@ describe('explain', () => {
     const { cause, sentences, state } = await explain(a);
     expect(cause).toBe('holderSlow');
     expect(sentences.slice(0, 4)).toEqual([
-      `"stock" is held by b for 62 s (mode exclusive, token ${lease.fencingToken}).`,
+      `"stock" has been held by b for 62 s (mode exclusive, token ${lease.fencingToken}).`,
       'It was last renewed 2 s ago, in time: the lease has 28 s left.',
       '1 waiter is in its queue: this process (mode exclusive).',
-      'One call of this process waits for it, for 61 s.',
+      'One call of this process has been waiting for it for 61 s.',
     ]);
     expect(state.holders).toMatchObject([{ instanceId: 'b', heldMs: 62_000 }]);
     // The holder itself knows more.
@@ -119,7 +119,7 @@ describe('explain', () => {
     await world.clock.advance(100);
     expect((await explain(b)).text).not.toContain('_other');
     await c.locks.acquire('order 7');
-    expect((await a.locks.operators.explain('order 7')).text).toMatch(/^"order 7" is held by c for 0 ms \(mode/);
+    expect((await a.locks.operators.explain('order 7')).text).toMatch(/^"order 7" has been held by c for 0 ms \(mode/);
   });
 
   it('asks the store once about a lease of its own', async () => {
@@ -268,7 +268,7 @@ describe('explain', () => {
     await world.clock.advance(700);
     const { cause, sentences } = await explain(a);
     expect(cause).toBe('heldByThisProcess');
-    expect(sentences).toContain('One call of this process waits for it, for 700 ms.');
+    expect(sentences).toContain('One call of this process has been waiting for it for 700 ms.');
     await lease.release();
   });
 
@@ -343,7 +343,7 @@ describe('the explanation of a lock', () => {
   it('for a lock in use', () => {
     expect(explain({ holders: [{ ...HOLDER, heldMs: 300, ttlMs: 29_700 }] })).toEqual([
       'inUse',
-      '"order:7" is held by shop-3 for 300 ms (mode exclusive, token 32000).',
+      '"order:7" has been held by shop-3 for 300 ms (mode exclusive, token 32000).',
       'Its first renewal is due in 9.7 s: the lease has 30 s left.',
       'No other process waits for it.',
       'Nothing is wrong: if a holder has died since it last renewed its lease, that shows in 15 s.',
@@ -353,10 +353,10 @@ describe('the explanation of a lock', () => {
   it('for a slow holder that is alive', () => {
     expect(explain({ holders: [HOLDER], waiters: [WAITER] }, { waiting: 3, longestWaitMs: 3_210 })).toEqual([
       'holderSlow',
-      '"order:7" is held by shop-3 for 62 s (mode exclusive, token 32000).',
+      '"order:7" has been held by shop-3 for 62 s (mode exclusive, token 32000).',
       'It was last renewed 5 s ago, in time: the lease has 25 s left.',
       '1 waiter is in its queue: shop-2 (mode exclusive).',
-      '3 calls of this process wait for it, the first of them for 3.2 s.',
+      '3 calls of this process are waiting for it, the first of them for 3.2 s.',
       expect.stringMatching(
         /^The holder was alive 5 s ago\. If it still is, it is slow: it does long work under the lock, .* If it has died, that shows in 10 s, and the lock is free in 25 s\. Look at that process/,
       ),
@@ -406,7 +406,7 @@ describe('the explanation of a lock', () => {
     const short = { ...HOLDER, ttlMs: 1_700, leaseMs: 2_000 };
     expect(explain({ holders: [short], waiters: [WAITER] }).slice(0, 3)).toEqual([
       'holderSlow',
-      '"order:7" is held by shop-3 for 62 s (mode exclusive, token 32000).',
+      '"order:7" has been held by shop-3 for 62 s (mode exclusive, token 32000).',
       'It was last renewed 300 ms ago, in time: the lease has 1.7 s left.',
     ]);
     // Only the second reader of two has died.
@@ -425,7 +425,7 @@ describe('the explanation of a lock', () => {
     const fixed = { ...MY_HOLD, isRenewed: false };
     expect(explain({ holders: [{ ...MINE, ttlMs: 8_000 }] }, { holds: [fixed] }).slice(0, 3)).toEqual([
       'fixedLease',
-      '"order:7" is held by a call of this process (Orders.pay) for 62 s (mode exclusive, token 32000).',
+      '"order:7" has been held by a call of this process (Orders.pay) for 62 s (mode exclusive, token 32000).',
       'Its lease is fixed and never renewed: the lease has 8 s left.',
     ]);
     const own = { wanted: { watchdog: false }, waiting: 1, longestWaitMs: 900 };
@@ -516,7 +516,7 @@ describe('the explanation of a lock', () => {
     expect(explain(semaphore, {}, { permits: 4 })).toEqual([
       'mismatch',
       '"order:7" is a semaphore with 3 permits, of which 1 is free.',
-      'It is held by shop-3 for 62 s (mode semaphore, 2 permits, token 32000).',
+      'It has been held by shop-3 for 62 s (mode semaphore, 2 permits, token 32000).',
       expect.stringMatching(/in time/),
       'No other process waits for it.',
       'A call that asks for 4 permits at once can never be granted: there are 3 in all. Ask for fewer, or resize the semaphore.',
@@ -542,7 +542,7 @@ describe('the explanation of a lock', () => {
     const waiting = { waiting: 1, longestWaitMs: 800 };
     const [other, ...sentences] = explain({ holders: [MINE] }, { holds: [MY_HOLD], ...waiting });
     expect(other).toBe('heldByThisProcess');
-    expect(sentences[2]).toBe('One call of this process waits for it, for 800 ms.');
+    expect(sentences[2]).toBe('One call of this process has been waiting for it for 800 ms.');
     expect(explain({ holders: [MINE] }, { holds: [MY_HOLD] })[0]).toBe('inUse');
     // Passed on in memory since: the token has counted up.
     expect(explain({ holders: [MINE] }, { holds: [{ ...mine, fencingToken: TOKEN + 5 }] })[0]).toBe('heldByThisCall');
@@ -553,7 +553,7 @@ describe('the explanation of a lock', () => {
     const waiters = Array.from({ length: 5 }, () => ({ ...WAITER, mode: 'write' as const }));
     const [, ...sentences] = explain({ mode: 'read', holders: readers, waiters });
     expect(sentences[0]).toBe('"order:7" has 12 readers.');
-    expect(sentences.filter((line) => line.startsWith('It is held by'))).toHaveLength(3);
+    expect(sentences.filter((line) => line.startsWith('It has been held by'))).toHaveLength(3);
     expect(sentences).toContain('9 more holders are not named here.');
     expect(sentences.join(' ')).toContain(
       '5 waiters are in its queue, first shop-2 (mode write), shop-2 (mode write), shop-2 (mode write), and 2 more.',
@@ -566,7 +566,7 @@ describe('the explanation of a lock', () => {
       stateOf({ resource: 'a\n"\u2066<script>', holders, waiters: [{ ...WAITER, instanceId: 'x y' }] }),
       OWN,
     );
-    expect(text).toContain(String.raw`"a\n\"\u2066<script>" is held by "\u202e\u001b[31m" for 62 s`);
+    expect(text).toContain(String.raw`"a\n\"\u2066<script>" has been held by "\u202e\u001b[31m" for 62 s`);
     // oxlint-disable-next-line no-control-regex
     expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e\u2066]/);
   });
@@ -624,7 +624,7 @@ describe('the explanation for an operator', () => {
     ];
     const state = stateOf({ holders: [MINE], waiters: [WAITER] });
     const { text } = explainFromOutside(state, undefined, { deadlock });
-    expect(text).toContain('"order:7" is held by shop-1 for 62 s');
+    expect(text).toContain('"order:7" has been held by shop-1 for 62 s');
     expect(text).toContain('"shop-1" holds "order:7" and wants "x"; "shop-2" holds "x" and wants "order:7".');
     expect(text).not.toContain('this process');
   });

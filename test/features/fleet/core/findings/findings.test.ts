@@ -124,7 +124,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'critical',
       kind: 'holderDead',
-      sentence: `"order:7$(x)" is held by Orders.ship on ${SHOP}, which is dead. 2 calls wait, the oldest for 8 s. The lock is free in 9 s.`,
+      sentence: `"order:7$(x)" is held by Orders.ship on ${SHOP}, which is dead. 2 calls are waiting, the oldest for 8 s. The lock is free in 9 s.`,
       culprit: { instanceId: SHOP, work: 'Orders.ship' },
       blocked: { calls: 2, works: ['Orders.pay'] },
       command: "npx nestjs-redis-lock release 'order:7$(x)' --token 64",
@@ -184,7 +184,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'critical',
       kind: 'longWait',
-      sentence: `"order:42" has been held for 5 s by Orders.pay on ${SHOP}, which is alive. 50 calls wait, the oldest for 95 s.`,
+      sentence: `"order:42" has been held for 5 s by Orders.pay on ${SHOP}, which is alive. 50 calls are waiting, the oldest for 95 s.`,
       resource: 'order:42',
       since: NOW - 95_000,
       blocked: { calls: 50, works: ['Orders.pay'] },

@@ -194,7 +194,8 @@ export function majorityTrouble({ nodes, majority }: QuorumNodes, resource: stri
 function describeFailure({ failure, message }: LockStoreError, name: string): string {
   // The name of the node has the address.
   const reason = message.replace(` to Redis at ${name}`, '');
-  return failure === 'refused' ? `refused ${reason}` : reason;
+  // A reply of Redis, such as "NOAUTH ...", is no sentence. "not connected (WRONGPASS ...)" is one.
+  return failure === 'refused' && /^[A-Z]+ /.test(reason) ? `refused ${reason}` : reason;
 }
 
 /** 'refused' if too few nodes are left for a majority; 'notExecuted' if no node can have executed the command. */

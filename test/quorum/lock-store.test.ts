@@ -120,6 +120,17 @@ describe('where no majority can vote', () => {
     expect(world.votes('stock')).toEqual(new Map([[ownerOf(two, 'alone').id, 1]]));
   });
 
+  it('the error describes a node that rejects the password as not connected', async () => {
+    const world = new QuorumWorld({ nodes: 1 });
+    world.distances[0]!.refusal = 'not connected (WRONGPASS invalid username-password pair)';
+    const { store } = world.client();
+    const asked = store.acquire({ resource: 'stock', id: `${store.clientId}/a`, mode: 'exclusive' }, LEASE_MS);
+    const error = await rejection<LockStoreError>(world.until(asked));
+    expect(error.message).toBe(
+      '1 of 1 nodes needed, got 0: a not connected (WRONGPASS invalid username-password pair)',
+    );
+  });
+
   it('the error does not count the nodes that had no time to answer among those without a vote', async () => {
     const world = new QuorumWorld({ nodes: 5 });
     world.down(0, 1, 2);

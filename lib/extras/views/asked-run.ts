@@ -40,6 +40,6 @@ export function notTaken(job: string, instances: readonly { readonly instanceId:
   return (
     `No instance accepted the request to run the job ${quote(job)} within ${longDuration(TAKEN_WITHIN_MS)}. The request ` +
     `was withdrawn, so it does not start a run later. ${where}. An instance cannot accept requests if it is frozen, ` +
-    'gets no messages from Redis, or has an older version.'
+    'gets no messages from Redis, or runs an older version of nestjs-redis-lock.'
   );
 }

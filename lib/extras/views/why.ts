@@ -49,7 +49,7 @@ function conclusionOf(before: Holder | undefined, holder: Holder, life: Instance
       : `its process answers: the holder is alive. The lease has ${left} left.`;
   }
   if (life === 'silent') {
-    return `its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. The lock is free in ${left} unless the lease is renewed.`;
+    return `its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or runs an older version of nestjs-redis-lock. The lock is free in ${left} unless the lease is renewed.`;
   }
   if (life === 'dead')
     return `it has no subscription, and has missed two renewals: the holder is dead. The lock is free in ${left}.`;

@@ -151,8 +151,8 @@ export class LockReentryError extends LockError {
   static waitingForOwnPermits(resource: string, held: number, wanted: number, total: number): LockReentryError {
     return new LockReentryError(
       `This async context holds ${held} of the ${total} permits of ${quoteResource(resource)} and wants ${wanted} more: it ` +
-        `would wait for itself forever. Acquire all permits in the outer call. If the semaphore has more permits now, ` +
-        `resize() this semaphore object too.`,
+        `would wait for itself forever. Acquire all permits in the outer call. If the total was raised by another ` +
+        `semaphore object, call resize() on this one too.`,
       resource,
     );
   }

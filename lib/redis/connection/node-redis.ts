@@ -170,7 +170,7 @@ function refuseOthers(others: object, known: ReadonlySet<string>, at: string): v
   const other = Object.entries(others).find(([key, value]) => value !== undefined && !known.has(key))?.[0];
   if (other === undefined) return;
   throw new Untranslatable(
-    `options of node-redis with ${quote(at + other)}, which cannot be carried over: leave it out, or write the options of ioredis`,
+    `options of node-redis with ${quote(at + other)}, which ioredis does not have: remove it, or pass options of ioredis`,
   );
 }
 

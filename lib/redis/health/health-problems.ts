@@ -45,7 +45,8 @@ export const NO_INBOX: StoreProblem = {
 /** Locks are still granted, by asking. It is a decision of the operator, and the log of the start names it. */
 export const INBOX_REFUSED: StoreProblem = {
   code: 'INBOX_REFUSED',
-  message: 'The Redis user may not subscribe to the lock channels, so waiters notice late that a lock is free.',
+  message:
+    'The Redis user has no permission to subscribe to the lock channels, so waiters notice late that a lock is free.',
   isFatal: false,
 };
 

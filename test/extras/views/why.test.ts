@@ -79,7 +79,7 @@ it.each<[string, string, Parameters<typeof conclusion>]>([
   ],
   [
     'a process that is frozen',
-    'its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or of an older version. The lock is free in 9 min 51 s unless the lease is renewed.',
+    'its process is connected, but does not answer: it is frozen, too busy, cut off from messages, or runs an older version of nestjs-redis-lock. The lock is free in 9 min 51 s unless the lease is renewed.',
     [at(8_000, 592_000), at(9_000, 591_000), 'silent'],
   ],
   [

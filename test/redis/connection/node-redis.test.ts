@@ -154,7 +154,7 @@ it('subscribes to a stream of credentials again after it failed or ended', async
 });
 
 describe('what cannot be carried over is refused by name', () => {
-  const shown = 'cannot be carried over: leave it out, or write the options of ioredis';
+  const shown = 'ioredis does not have: remove it, or pass options of ioredis';
   it.each<[string, unknown, string]>([
     ['another option', { url: URL_OF_ALL, ttl: 5 }, `options of node-redis with "ttl", which ${shown}`],
     ['a token', { url: URL_OF_ALL, token: SECRET }, `with "token", which ${shown}`],

@@ -144,7 +144,7 @@ export async function checkInstances(clients: readonly Redis[], keys: Keys, ownI
       ? note('instances', `No other process is subscribed under the prefix ${keys.prefix} now.`)
       : ok('instances', `${count(instances.size, 'instance')} on the prefix: ${quoteSome([...instances], 5)}.`);
   if (unsubscribed.size === 0) return [found];
-  const message = `These instances have no subscription under this prefix: they use another prefix, or may not subscribe: ${quoteSome([...unsubscribed], 5)}.`;
+  const message = `These instances have no subscription under this prefix: ${quoteSome([...unsubscribed], 5)}. They use another prefix, or their Redis user has no permission to subscribe.`;
   const fix = `If they use this prefix, give their Redis user the channels &${keys.prefix}:*. Without messages, their waiters get locks late.`;
   return [found, note('instances', message, fix)];
 }

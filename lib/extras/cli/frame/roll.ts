@@ -44,7 +44,7 @@ export function tellMissing(
   const lines: string[] = [];
   if (silent.length > 0) {
     lines.push(
-      `These instances are connected but did not answer (frozen, too busy, cut off from messages, or of an older version): ${quoteSome(silent, 5)}.`,
+      `These instances are connected but did not answer (frozen, too busy, cut off from messages, or running an older version of nestjs-redis-lock): ${quoteSome(silent, 5)}.`,
     );
   }
   if (unreadable > 0)

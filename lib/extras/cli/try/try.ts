@@ -76,7 +76,7 @@ export async function tryLocks(ms: number, context: TryContext): Promise<Tried> 
   atEnd(async () => {
     try {
       await trial.close();
-      if (signal.aborted) output.note('Stopped. The keys of the try are deleted.');
+      if (signal.aborted) output.note('Stopped. The keys of the trial have been deleted.');
     } catch (error) {
       output.note(`Keys that begin with ${trial.keyPrefix} could not be deleted: ${describeThrown(error)}`);
     }

@@ -35,7 +35,9 @@ export class ConsoleServer implements OnModuleInit {
       onError: (error) => this.#logger.error(error),
     });
     if (guards.length === 0)
-      this.#logger.warn(`The console at ${path} has no guards of its own (unguarded: 'I know').`);
+      this.#logger.warn(
+        `The console at ${path} has no guards of its own, because the option unguarded is set. Make sure that others cannot open it.`,
+      );
     if (this.#isCutInTwo())
       this.#logger.warn(
         `The global prefix excludes only a part of the console at ${path}, so its page finds no data. ` +

@@ -3,7 +3,7 @@ import { escapeText } from '../../../kernel/util/quoted.js';
 import { LockError, quoteResource } from '../../../kernel/api/errors.js';
 
 /**
- * `fence.guard` rejected a write, because a later holder has already sent a larger token. In Redis, no command has run.
+ * `fence.guard` rejected a write, because a later holder has already sent a larger token. In Redis, none of the guarded commands has run.
  *
  * @remedy Let the database transaction roll back, and discard the result. To retry, acquire the lock again and start
  *   from the current data.

@@ -120,7 +120,7 @@ export interface SingletonRun {
   readonly job: string;
   /** Identifies the tick: for a cron job, the time it was scheduled for, as an ISO string. A rerun has the same tick. */
   readonly tick: string;
-  /** `true` if another instance claimed the tick before, may have started the run, and did not finish it. */
+  /** `true` if another instance has claimed this tick already, may have started its run, and did not finish it. */
   readonly rerun: boolean;
   /** The attempt at the tick: 1 for the first run, 2 for the first rerun. */
   readonly attempt: number;

@@ -39,7 +39,7 @@ describeOnMachine('a fleet at night', () => {
     const who = await run(['who', dead.instanceId.slice(3)]);
     expect(who).toMatchObject({
       code: 5,
-      stderr: `${dead.instanceId} has no subscription: its process is dead, or may not subscribe. To see whether it renews a lease, run: nestjs-redis-lock why <resource>\n`,
+      stderr: `${dead.instanceId} has no subscription: its process is dead, or its Redis user has no permission to subscribe. To see whether it renews a lease, run: nestjs-redis-lock why <resource>\n`,
     });
     expect(who.stdout).toMatch(/^order:7 +exclusive +/m);
     await alive.locks.shutdown(0);
@@ -57,7 +57,7 @@ describeOnMachine('a fleet at night', () => {
     expect(instances.stdout).toMatch(new RegExp(`^${frozen.instanceId} +silent`, 'm'));
     expect(instances.stdout).toMatch(new RegExp(`^${alive.instanceId} +up +\\d`, 'm'));
     expect(instances.stderr).toContain(
-      `These instances are connected but did not answer (frozen, too busy, cut off from messages, or of an older version)`,
+      `These instances are connected but did not answer (frozen, too busy, cut off from messages, or running an older version of nestjs-redis-lock)`,
     );
     expect((await run(['who', frozen.instanceId])).stdout).toMatch(/^order:9 +exclusive/m);
     const { code, stdout } = await run(['status']);

@@ -111,7 +111,11 @@ describe('doctor --try', () => {
     const { child, ended } = startCli(['doctor', '--try', '60s', '--yes', '--prefix', 'lock', ...PATIENT], env());
     await eventually(async () => expect((await triedKeys()).some((key) => key.endsWith('}'))).toBe(true), 60_000);
     child.kill(signal);
-    expect(await ended).toMatchObject({ code, stdout: '', stderr: 'Stopped. The keys of the try are deleted.\n' });
+    expect(await ended).toMatchObject({
+      code,
+      stdout: '',
+      stderr: 'Stopped. The keys of the trial have been deleted.\n',
+    });
     expect(await triedKeys()).toEqual([]);
   });
 

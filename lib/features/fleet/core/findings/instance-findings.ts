@@ -94,10 +94,10 @@ function findingsOf(instance: FleetInstance, newest: string): Finding[] {
     );
   }
   if (version !== newest) {
-    const what = `has version ${version}, and others have ${newest}.`;
+    const what = `runs nestjs-redis-lock ${version}, and others run ${newest}.`;
     found.push(
       about('note', 'oldVersion', instanceId, what, {
-        text: 'Deploy the newest version, unless a deployment is under way.',
+        text: 'Deploy the newer version everywhere, unless a deployment is in progress.',
       }),
     );
   }

@@ -314,7 +314,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'note',
       kind: 'oldVersion',
-      sentence: `${SHOP} has version 0.9.1, and others have 0.10.0.`,
+      sentence: `${SHOP} runs nestjs-redis-lock 0.9.1, and others run 0.10.0.`,
       command: `npx nestjs-redis-lock who ${SHOP}`,
     },
   ],

@@ -45,7 +45,7 @@ export interface HoldElsewhereOptions {
    */
   leaseMs?: number;
   /**
-   * Time to wait if the resource is held, by the clock of the module.
+   * Time to wait if the resource is held, measured by the module's `clock`.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 0

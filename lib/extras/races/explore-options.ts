@@ -56,9 +56,9 @@ export interface ExploreRacesOptions<World> {
   readonly maxFaults?: number;
   /**
    * The objects that actors share. With `'anything'`, code that names no object (before an actor's first point, and
-   * after a lock call) may touch any object, so it is tried in every order. With `'named'`, you promise that actors
-   * share only locks, `raced` objects and the objects that a `racePoint` names. Then far fewer orders are tried, but a
-   * wrong promise hides races.
+   * after a lock call) could touch any of them, so the tool tries it in every order. With `'named'`, you promise
+   * that actors share only locks, `raced` objects and the objects that a `racePoint` names. Then far fewer orders are
+   * tried, but a wrong promise hides races.
    *
    * @default 'anything'
    */
@@ -71,7 +71,7 @@ export interface ExploreRacesOptions<World> {
    */
   readonly mayThrow?: (error: unknown, actor: string) => boolean;
   /**
-   * The maximum number of schedules with `schedules: 'all'`. A search that needs more fails.
+   * The maximum number of schedules with `schedules: 'all'`. If a search needs more, it fails.
    *
    * @allowed 1 or more
    * @default 20000

@@ -10,8 +10,8 @@ export interface OrderPaid {
 export class Invoices {
   readonly written: string[] = [];
 
-  // Each instance emits its own events. The lock puts the work of all
-  // instances in order.
+  // Each instance emits its own events. The lock makes the instances take
+  // turns.
   @OnEvent('order.paid', { async: true, promisify: true })
   @DistributedLock(({ orderId }: OrderPaid) => `invoice:${orderId}`)
   async write({ orderId }: OrderPaid): Promise<void> {

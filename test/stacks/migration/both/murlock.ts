@@ -17,7 +17,8 @@ export class MurlockLocks extends OldLocks {
   }
 
   async take(name: string, ms: number) {
-    // The key that murlock uses. No call of murlock would let it expire.
+    // The key that murlock uses. murlock itself would delete it after the
+    // work.
     return (await this.redis.set(name, 'new', 'PX', ms, 'NX')) === 'OK';
   }
 }

@@ -12,9 +12,9 @@ export class RedlockLocks extends OldLocks {
   );
 
   async using(name: string, work: () => Promise<void>) {
-    // In the settings above, retryCount would also apply to releases: a
-    // release of a lost lock would be retried 500 times, or forever with
-    // -1.
+    // Don't put retryCount into the settings above: it would also apply to
+    // releases, and retry the release of a lost lock 500 times, or forever
+    // with -1.
     const patience = { retryCount: 500 };
     await this.redlock.using([`locks:${name}`], 5_000, patience, work);
   }

@@ -209,7 +209,7 @@ describe('what exec refuses', () => {
     [['x', '--once', 'v1', '--mode', 'read', ...shell(':')], 2, /--once needs --mode exclusive/],
     [['x'], 2, /needs a command after --/],
     [['x', '--lease', '1ms', ...shell(':')], 2, /^--lease must be an integer from/],
-    [['x', '--restart-quarantine', '10s', ...shell(':')], 2, /--lease may be at most --restart-quarantine, 10 s/],
+    [['x', '--restart-quarantine', '10s', ...shell(':')], 2, /--lease may be at most --restart-quarantine \(10 s\)/],
   ])('%j', async (args, code, message) => {
     const run = await runHere(['exec', ...args], { env: { REDIS_URL: redis().url } });
     expect(run).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(message) });

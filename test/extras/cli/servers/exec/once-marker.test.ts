@@ -47,7 +47,7 @@ describe('the marker of exec --once', () => {
     await redis().kill();
     const error = await rejection(marker.doneAgoMs(300));
     expect(error).toMatchObject({ code: 'LOCK_UNAVAILABLE', resource: 'migrate' });
-    expect(error.message).toContain('Redis could not read the marker of "migrate": ');
+    expect(error.message).toContain('Redis could not read the --once marker of "migrate": ');
     const reading = marker.doneAgoMs(LONG_MS);
     await redis().restart();
     expect(await reading).toBeNull();

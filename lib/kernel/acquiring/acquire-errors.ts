@@ -38,7 +38,7 @@ export function cutShort(error: unknown, part: ResolvedLockOptions, requested: R
   const { resource } = error;
   const known = isTimeout ? factsOf(error) : { attempts: 1, retryAfterMs: 0 };
   // It may be free: nothing is known of it.
-  const outOfTime = `${quoteResource(resource)} was not acquired: the other resources of this call took all of its waitMs (${formatDuration(waitedMs)}). Raise waitMs, or acquire fewer resources in one call.`;
+  const outOfTime = `${quoteResource(resource)} was not acquired: the time of this call (waitMs, ${formatDuration(waitedMs)}) was over before Redis answered for this resource. Raise waitMs, or acquire fewer resources in one call.`;
   const message = isTimeout ? undefined : outOfTime;
   const late = new LockTimeoutError(resource, { ...known, waitedMs }, message);
   const wait = waitBefore(error);

@@ -513,8 +513,20 @@ describe('the cause of a timeout', () => {
       await world.clock.advance(1_000);
       expect(both.error).toMatchObject({ code: 'LOCK_TIMEOUT', resource: 'table', waitedMs: 1_000, holders: [] });
       expect((both.error as Error).message).toBe(
-        '"table" was not acquired: the other resources of this call took all of its waitMs (1 s). Raise waitMs, or ' +
-          'acquire fewer resources in one call.',
+        '"table" was not acquired: the time of this call (waitMs, 1 s) was over before Redis answered for this resource. ' +
+          'Raise waitMs, or acquire fewer resources in one call.',
+      );
+    });
+
+    it('but the message blames no other resource for a short waitMs that it did not use up', async () => {
+      const held = await a.locks.acquire('chair');
+      const both = track(b.locks.acquire(['chair', 'table'], { waitMs: 500 }));
+      await world.clock.advance(10);
+      b.store.nextFor('table', lostOnTheWay);
+      await held.release();
+      await world.clock.advance(600);
+      expect((both.error as Error).message).toMatch(
+        /^"table" was not acquired: the time of this call \(waitMs, 500 ms\)/,
       );
     });
 

@@ -70,6 +70,9 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     });
     await lease.release();
     await waits;
+    const inNoGroup = await holder.locks.acquire('42');
+    expect((await listed('42')).split('\t')[3]).not.toContain('everything else');
+    await inNoGroup.release();
   });
 
   it('ls says that there is more', async () => {

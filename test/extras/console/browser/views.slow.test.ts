@@ -14,7 +14,7 @@ describe('the views of the console', () => {
     const findings = page.getByRole('list', { name: 'Findings' }).getByRole('listitem');
     // The first is open.
     expect(await findings.first().innerText()).toMatch(
-      /end the lease\.\s+npx nestjs-redis-lock release shipment:71022 --token \d+\s+For \d+\s+s · shipment:71022 · on orders-api-4:27:c0de · 1 call blocked of Shipments\.label$/,
+      /or end it\.\s+npx nestjs-redis-lock release shipment:71022 --token \d+\s+For \d+\s+s · shipment:71022 · on orders-api-4:27:c0de · 1 call blocked of Shipments\.label$/,
     );
     await findings.nth(1).locator('summary').click();
     expect(await findings.nth(1).innerText()).toContain('npx nestjs-redis-lock who stock-sync-1:40:6ad3');

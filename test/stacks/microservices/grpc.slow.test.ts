@@ -148,7 +148,9 @@ describe('a gRPC service', () => {
       code: status.UNKNOWN,
       details: 'Internal server error',
     });
-    expect(log.at('error')).toEqual([expect.stringMatching(/^LockBusyError: GrpcOrders\.pay: "order:7" is held/)]);
+    expect(log.at('error')).toEqual([
+      expect.stringMatching(/^LockBusyError: GrpcOrders\.pay: "order:7" has been held/),
+    ]);
   });
 
   it('a status of your own, by an RpcException', async () => {

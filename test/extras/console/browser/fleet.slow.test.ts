@@ -85,7 +85,7 @@ describe('the console of a fleet on Redis', () => {
     await page.getByText('No call waits for it.').waitFor();
 
     await go('now');
-    const waited = /^"stock:1": 2 calls are waiting, the oldest for .+ s\.$/;
+    const waited = /^"stock:1" has been held for .+ by .+, which is alive\.$/;
     await page.getByRole('heading', { level: 1, name: waited }).waitFor();
     expect(await page.locator('dl.figures div:nth-child(-n+2) dd:first-of-type').allInnerTexts()).toEqual(['4', '2']);
 

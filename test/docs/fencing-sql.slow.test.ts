@@ -67,7 +67,7 @@ describe.each([
     db = await open();
     await db.run(statements.get('stock')!);
     await db.run(fence.schema(dialect).trim());
-  }, 60_000);
+  });
   afterAll(() => db.close());
   beforeEach(async () => {
     await db.run('DELETE FROM stock');

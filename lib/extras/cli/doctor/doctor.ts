@@ -52,7 +52,7 @@ async function runDoctor(context: CommandContext<typeof TRY_OPTIONS>): Promise<E
 }
 
 function describeTry({ result, again }: Tried): string[] {
-  return [result, `To repeat it with the same choices: ${again}`];
+  return [result, `To repeat the trial with the same random choices: ${again}`];
 }
 
 /** The only check if Redis cannot be reached. */

@@ -98,7 +98,7 @@ describe('doctor --try', () => {
     const [first, again] = stdout.split('\n');
     expect(first).toMatch(/^A guarantee was broken: /);
     expect(again).toMatch(
-      /^To repeat the try with the same random choices: npx nestjs-redis-lock doctor --try 6s --seed \d+$/,
+      /^To repeat the trial with the same random choices: npx nestjs-redis-lock doctor --try 6s --seed \d+$/,
     );
     expect(stdout).toMatch(/FAILED +exclusion +"(exclusive-1|exclusive-2|shared)" was held twice/);
     await eventually(async () => expect(await triedKeys()).toEqual([]));

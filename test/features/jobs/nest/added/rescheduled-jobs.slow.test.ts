@@ -57,13 +57,14 @@ describe('a job that gets another schedule', () => {
     ],
   ])('runs at a date that it received while it ran: %s', async (_, change) => {
     const { jobs, registry } = await startApp();
-    const next = dueIn(1_000);
+    let next: Date | undefined;
     const work = ({ tick }: { readonly tick: string }): void => {
-      if (ticks.push(tick) === 1) change(jobs, next, work as () => void);
+      // Counted from the run: on a busy machine, it may begin late.
+      if (ticks.push(tick) === 1) change(jobs, (next = dueIn(1_000)), work as () => void);
     };
     const first = dueIn(100);
     jobs.add({ name: 'mine', at: first }, work);
-    await eventually(() => expect(ticks).toEqual([first.toISOString(), next.toISOString()]));
+    await eventually(() => expect(ticks).toEqual([first.toISOString(), next?.toISOString()]));
     await eventually(() => expect(registry.doesExist('cron', 'mine')).toBe(false));
   });
 

@@ -73,8 +73,8 @@ export const LOCK_MUTANTS = [
     name: 'loss-by-flag',
     what: 'a lease is held until a timer has noted that it is lost: nobody compares its deadline',
     file: 'kernel/holding/hold.js',
-    find: 'this.lose(this.#reasonAtDeadline());\n        return false;',
-    replace: 'setTimeout(() => this.lose(this.#reasonAtDeadline()));\n        return true;',
+    find: 'this.lose(this.reasonAtDeadline());\n        return false;',
+    replace: 'setTimeout(() => this.lose(this.reasonAtDeadline()));\n        return true;',
     scenario: 'standstill',
     caughtBy: ['exclusion', 'losses'],
   },
@@ -143,7 +143,7 @@ export const LOCK_MUTANTS = [
     name: 'newest-first',
     what: 'the waiter that came last is granted first',
     file: SCRIPTS,
-    find: "local head = redis.pcall('ZRANGE', KEYS[2], 0, 1)",
+    find: "local head = redis.pcall('ZRANGE', KEYS[2], '0', '1')",
     times: 2,
     replace:
       "local length = redis.call('ZCARD', KEYS[2]) / 3\n" +

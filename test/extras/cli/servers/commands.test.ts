@@ -139,7 +139,7 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     await admin().set('lock:{old}', `old-1/${'s'.repeat(22)} 1000 600000`, 'PX', 550_000);
     const { code, stdout, stderr } = await run(['ls', 'old', '--scan']);
     expect({ code, state: stdout.trimEnd().split('\t').at(-1) }).toEqual({ code: 5, state: 'does not answer' });
-    expect(stderr).toContain('older version): "old-1"');
+    expect(stderr).toContain('nestjs-redis-lock): "old-1"');
     expect((await run(['why', 'old'])).stdout).toMatch(/^old-1: its process is connected, but does not answer/);
     await admin().set('lock:{gone}', `gone-1/${'s'.repeat(22)} 1000 600000`, 'PX', 550_000);
     expect((await run(['why', 'gone'])).stdout).toMatch(/^gone-1: it is unclear whether the holder is alive: /);

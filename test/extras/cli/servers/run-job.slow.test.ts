@@ -52,7 +52,7 @@ describe('job --run, between processes', () => {
     const { ended } = runIt();
     await eventually(() => expect(fleet.runs).toHaveLength(1));
     await fleet.processes[0]!.signal('SIGKILL');
-    expect(await ended).toMatchObject({ code: 1, stdout: expect.stringContaining('ended crashed') });
+    expect(await ended).toMatchObject({ code: 1, stdout: expect.stringContaining(': crashed') });
   });
 
   describe('of an instance that has taken the request, and begins nothing', () => {

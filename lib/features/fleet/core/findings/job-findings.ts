@@ -30,7 +30,7 @@ export function jobFindings(jobs: readonly SeenJob[], fleet: FleetReport | undef
 /** The facts about each job that is in trouble: its last run, and when it is due. */
 function factsOf({ lastRun, nextDueAt }: JobInfo, now: number): string {
   const last = lastRun ? `Its last run started ${longDuration(now - lastRun.startedAt)} ago.` : 'It has never run.';
-  return nextDueAt === undefined ? last : `${last} The next one is due in ${longDuration(nextDueAt - now)}.`;
+  return nextDueAt === undefined ? last : `${last} The next run is due in ${longDuration(nextDueAt - now)}.`;
 }
 
 /** An instance of an application that was undeployed, or a class that left its module. */

@@ -336,7 +336,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       kind: 'jobFails',
       sentence:
         `The job "nightly" failed in all of its last 10 runs. The last error on ${SHOP}: TypeError: "x is not a function". ` +
-        'Its last run started 60 s ago. The next one is due in 60 s.',
+        'Its last run started 60 s ago. The next run is due in 60 s.',
       culprit: { instanceId: SHOP },
       since: NOW - 10 * MINUTE,
       command: 'npx nestjs-redis-lock job nightly --history',
@@ -349,7 +349,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       severity: 'warning',
       kind: 'jobMissed',
       sentence:
-        'The job "nightly" missed its last 2 ticks: no instance claimed them. Its last run started 1 d ago. The next one is due in 60 s.',
+        'The job "nightly" missed its last 2 ticks: no instance claimed them. Its last run started 1 d ago. The next run is due in 60 s.',
       command: 'npx nestjs-redis-lock job nightly --run',
     },
   ],
@@ -360,7 +360,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       severity: 'warning',
       kind: 'jobMissed',
       sentence:
-        'The job "nightly" missed its last tick: no instance claimed it. It has never run. The next one is due in 60 s.',
+        'The job "nightly" missed its last tick: no instance claimed it. It has never run. The next run is due in 60 s.',
       command: 'npx nestjs-redis-lock job nightly --run',
     },
   ],
@@ -386,7 +386,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       severity: 'warning',
       kind: 'jobPaused',
       sentence:
-        'The job "nightly" was paused by ann 2 d ago, until it is resumed: "OPS-17". Its last run started 60 s ago. The next one is due in 60 s.',
+        'The job "nightly" was paused by ann 2 d ago, until it is resumed: "OPS-17". Its last run started 60 s ago. The next run is due in 60 s.',
       command: 'npx nestjs-redis-lock job nightly --resume',
     },
   ],
@@ -418,7 +418,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
       kind: 'jobDiffers',
       sentence:
         'The job "nightly" has two schedules, and runs by both: "0 3 * * *", and "0 4 * * * Europe/Vienna" on b. ' +
-        'Its last run started 60 s ago. The next one is due in 60 s.',
+        'Its last run started 60 s ago. The next run is due in 60 s.',
       culprit: { instanceId: 'b' },
       command: 'npx nestjs-redis-lock job nightly',
     },

@@ -23,8 +23,6 @@ describe('a manual clock beside the fake timers of the runner', () => {
     jest.useRealTimers();
   });
 
-  it('does not need them', useLocks);
-
   it('works while they are installed, and does not move them', async () => {
     jest.useFakeTimers();
     const before = Date.now();

@@ -48,31 +48,21 @@ describe('lock options', () => {
     ['leaseMs', 100.5, LEASE, '100.5'],
     ['leaseMs', NaN, LEASE, 'NaN'],
     ['leaseMs', Infinity, LEASE, 'Infinity'],
-    ['leaseMs', -1, LEASE, '-1'],
     ['leaseMs', '100', LEASE, '"100"'],
     ['leaseMs', null, LEASE, 'null'],
     ['leaseMs', 100n, LEASE, '100'],
     ['waitMs', -1, WAIT, '-1'],
-    ['waitMs', 0.5, WAIT, '0.5'],
-    ['waitMs', NaN, WAIT, 'NaN'],
-    ['waitMs', -Infinity, WAIT, '-Infinity'],
     ['maxHoldMs', 49, HOLD, '49'],
-    ['maxHoldMs', [], HOLD, 'an array of 0'],
     ['attemptTimeoutMs', 9, ATTEMPT, '9'],
     ['attemptTimeoutMs', 60_001, ATTEMPT, '60001'],
     ['warnAfterMs', 0, '1 or more', '0'],
     ['group', '', '1 to 100', '""'],
     ['group', 'a\u202eb', '1 to 100', String.raw`"a\u202eb"`],
     ['maxWaiters', 0, WAITERS, '0'],
-    ['maxWaiters', -1, WAITERS, '-1'],
-    ['maxWaiters', Infinity, WAITERS, 'Infinity'],
     ['maxAhead', -1, 'an integer of 0 or more (calls)', '-1'],
     ['watchdog', 'yes', 'true or false', '"yes"'],
-    ['watchdog', 1, 'true or false', '1'],
-    ['strictOrder', 0, 'true or false', '0'],
     ['mode', 'shared', "'exclusive', 'reentrant'", '"shared"'],
     ['retry', { intervalMs: 10 }, 'a strategy with a next() method', 'an object (Object)'],
-    ['retry', 5, 'a strategy with a next() method', '5'],
     ['signal', {}, 'an AbortSignal', 'an object (Object)'],
   ])('refuse %s: %p, with the allowed values and the given one', (option, value, allowed, given) => {
     const { message, option: named, code } = complaint({ [option]: value });
@@ -86,12 +76,8 @@ describe('lock options', () => {
   it.each([
     ['leaseMS', 'leaseMs'],
     ['lease', 'leaseMs'],
-    ['waitms', 'waitMs'],
     ['wachdog', 'watchdog'],
     ['maxHold', 'maxHoldMs'],
-    ['singal', 'signal'],
-    ['strictorder', 'strictOrder'],
-    ['maxWaiter', 'maxWaiters'],
   ])('refuse %s: did you mean %s?', (wrong, right) => {
     expect(complaint({ [wrong]: 1 }).message).toBe(`lock options do not include "${wrong}". Did you mean ${right}?`);
   });
@@ -131,15 +117,12 @@ describe('lock options', () => {
   it.each<[LockOptions]>([
     [{ leaseMs: 50 }],
     [{ leaseMs: 86_400_000 }],
-    [{ waitMs: 0 }],
     [{ waitMs: Infinity }],
-    [{ maxHoldMs: 50 }],
     [{ attemptTimeoutMs: 10 }],
     [{ strictOrder: true, maxWaiters: 1 }],
-    [{ strictOrder: false, maxWaiters: 1_000_000 }],
     [{ signal: AbortSignal.abort(), mode: 'reentrant', watchdog: false, retry: { next: () => null } }],
   ])('accept %p', (options) => {
-    expect(resolveLockOptions(options, LOCK_DEFAULTS)).toMatchObject(options.maxHoldMs ? {} : options);
+    expect(resolveLockOptions(options, LOCK_DEFAULTS)).toMatchObject(options);
   });
 
   it('use the defaults for options that are left out or undefined', () => {

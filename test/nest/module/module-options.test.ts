@@ -274,7 +274,7 @@ describe('a connection that would lead to localhost in silence fails at boot, an
     [
       'a URL beside an option of others',
       { url, ttl: 5 },
-      'not options of node-redis with "ttl", which cannot be carried',
+      'not options of node-redis with "ttl", which ioredis does not have',
     ],
     ['a URI', { uri: url }, `not an object with "uri", ${theUrl}`],
     ['an address in two ways', { socket: { host: there }, host: there }, `not an object with "socket", ${inside}`],

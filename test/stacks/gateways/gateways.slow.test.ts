@@ -107,8 +107,8 @@ describe.each(PLATFORMS)('a gateway on %s', (platform, adapterFor, connect) => {
       });
     }
     expect(log.at('error')).toEqual([
-      expect.stringMatching(/^LockBusyError: OrdersGateway\.impatientMethod: "order:secret" is held/),
-      expect.stringMatching(/^LockBusyError: OrdersGateway\.impatientHandler: "order:secret" is held/),
+      expect.stringMatching(/^LockBusyError: OrdersGateway\.impatientMethod: "order:secret" has been held/),
+      expect.stringMatching(/^LockBusyError: OrdersGateway\.impatientHandler: "order:secret" has been held/),
     ]);
   });
 

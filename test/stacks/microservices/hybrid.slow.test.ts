@@ -164,7 +164,7 @@ describe('a hybrid application whose transport is Redis', () => {
     const told = { status: 'error', message: 'Internal server error' };
     expect(await rejection(ask(client, 'busy'))).toEqual(told);
     expect(await rejection(ask(client, 'busy handler'))).toEqual(told);
-    const logged = expect.stringMatching(/^LockBusyError: \w+\.\w+: "busy" is held/);
+    const logged = expect.stringMatching(/^LockBusyError: \w+\.\w+: "busy" has been held/);
     expect(log.at('error')).toEqual([logged, logged]);
   });
 

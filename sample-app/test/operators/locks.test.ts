@@ -64,7 +64,7 @@ it('an operator reads why a request waits, and afterwards for which work of anot
   const { status, body: explanation } = await shop().operate('GET', '/locks/customer:gil/explain');
   expect({ status, cause: explanation.cause }).toEqual({ status: 200, cause: 'inUse' });
   expect(explanation.text).toContain(`"customer:gil" has been held by shop-2:${busy.pid} (${CHECKOUT}) for `);
-  expect(explanation.text).toContain('3 calls of this process wait for it');
+  expect(explanation.text).toContain('3 calls of this process are waiting');
   expect(explanation.sentences.join(' ')).toBe(explanation.text);
 
   expect((await checkout).status).toBe(201);

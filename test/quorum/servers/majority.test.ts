@@ -62,7 +62,7 @@ describe('with three of five nodes down', () => {
     const urls = servers().map(({ url }, index) => (index < 3 ? url.replace('://', `://nobody:${password}@`) : url));
     const locks = await start({}, urls);
     const error = await rejection<LockUnavailableError>(locks.acquire('stock', { waitMs: 500 }));
-    expect(error.message).toMatch(/3 of 5 nodes needed.*refused/);
+    expect(error.message).toMatch(/3 of 5 nodes needed.*WRONGPASS/);
     for (const text of [error.message, inspect(error, { depth: 9 }), inspect(locks, { depth: 9, showHidden: true })]) {
       expect(text).not.toContain(password);
     }

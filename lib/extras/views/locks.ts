@@ -3,7 +3,7 @@ import type { LockMode } from '../../kernel/api/lock-mode.js';
 import { fencingTickOf } from '../../kernel/store/fencing-token.js';
 import type { LockState } from '../../kernel/store/lock-state.js';
 import type { FleetReport } from '../../features/fleet/core/roll/lock-fleet.js';
-import { holderInRedis, locksIn, type FleetHolder } from '../../features/fleet/core/roll/locks-in.js';
+import { holderInRedis, isWell, locksIn, type FleetHolder } from '../../features/fleet/core/roll/locks-in.js';
 import { groupName } from './roll.js';
 import type { LockLife } from './words.js';
 
@@ -64,8 +64,9 @@ function workIn({ holder, group, callSite }: FleetHolder): Pick<LockRow, 'group'
 }
 
 /** Returns a number by which the lock in the worst trouble is the first: waited for, then in a bad state, then old. */
-export function troubleOf({ life, waiters, oldestWaitSince, fencingToken, since }: LockRow): number {
-  const isBad = fencingToken !== undefined && life !== 'alive' && life !== 'notRenewed';
+export function troubleOf(row: LockRow): number {
+  const { waiters, oldestWaitSince, fencingToken, since } = row;
+  const isBad = fencingToken !== undefined && !isWell(row);
   return -((waiters > 0 ? 2 : 0) + (isBad ? 1 : 0)) * 1e13 + (oldestWaitSince ?? since ?? 0);
 }
 

@@ -26,14 +26,15 @@ export function oldestWaitMs({ instances }: Pick<FleetReport, 'instances'>): num
   return waits.length > 0 ? waits.reduce((a, b) => Math.max(a, b)) : undefined;
 }
 
-const EVERYTHING_ELSE = 'everything else';
+/** The {@link groupName} of calls without a group. */
+export const EVERYTHING_ELSE = 'everything else';
 
 /** The name of a group for people. */
 export function groupName(group: string): string {
   return group === UNKNOWN_GROUP ? 'not known' : (namedGroup(group) ?? EVERYTHING_ELSE);
 }
 
-/** The group of a call, or its {@link groupName}, and its place in the code. The group of everything else has no name. */
+/** The group of a call and its place in the code. The group of everything else has no name. */
 export function workOf({ group, callSite }: Pick<FleetHolder, 'group' | 'callSite'>): string {
-  return [group === EVERYTHING_ELSE ? undefined : namedGroup(group), callSite].filter(Boolean).join(' ');
+  return [namedGroup(group), callSite].filter(Boolean).join(' ');
 }

@@ -5,7 +5,7 @@ import { flagOption, integerOption, textOption } from '../frame/options.js';
 import { type CellValue, durationCell, type Found, type Output } from '../frame/output.js';
 import { type LockRow, lockRows, lockRowsInRedis } from '../../views/locks.js';
 import type { FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
-import { workOf } from '../../views/roll.js';
+import { EVERYTHING_ELSE } from '../../views/roll.js';
 import { LIVES, wordOf } from '../../views/words.js';
 import { pollInstances, tellMissing } from '../frame/roll.js';
 import type { Session } from '../frame/session.js';
@@ -89,7 +89,7 @@ function shown(json: { at: number; locks: readonly LockRow[]; keyPrefix: string;
     lock.resource,
     lock.mode,
     lock.instanceId,
-    lock.label ?? workOf({ group: lock.group ?? '', callSite: lock.callSite }),
+    lock.label ?? [lock.group !== EVERYTHING_ELSE && lock.group, lock.callSite].filter(Boolean).join(' '),
     lock.fencingToken,
     durationCell(lock.since && at - lock.since),
     durationCell(lock.until && lock.until - at),

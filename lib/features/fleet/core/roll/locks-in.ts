@@ -18,7 +18,7 @@ export interface FleetHolder
 }
 
 /** Returns `true` for a lease that its process has, and can still release. */
-export function isWell({ life }: FleetHolder): boolean {
+export function isWell({ life }: { readonly life: string }): boolean {
   return life === 'alive' || life === 'notRenewed';
 }
 

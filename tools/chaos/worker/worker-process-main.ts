@@ -62,8 +62,9 @@ const verbs = {
     log.say({ type: 'closed' });
     process.removeAllListeners('SIGTERM').removeAllListeners('message').removeAllListeners('disconnect');
     process.disconnect();
-    // Runs only if a handle keeps the process alive.
-    setTimeout(() => log.say({ type: 'open', handles: process.getActiveResourcesInfo() }), 1_000).unref();
+    // Runs only if a handle keeps the process alive. Pipes lead to the process that started this one.
+    const handles = (): string[] => process.getActiveResourcesInfo().filter((kind) => kind !== 'PipeWrap');
+    setTimeout(() => log.say({ type: 'open', handles: handles() }), 1_000).unref();
   },
 };
 

@@ -106,7 +106,8 @@ export async function resetCounts(admin: Redis): Promise<void> {
 /** Every key with its time to live: -1 where it never expires. */
 export async function keysWithTtl(admin: Redis): Promise<Record<string, number>> {
   const keys = await admin.keys('*');
-  return Object.fromEntries(await Promise.all(keys.sort().map(async (key) => [key, await admin.pttl(key)])));
+  const entries = await Promise.all(keys.sort().map(async (key) => [key, await admin.pttl(key)] as const));
+  return Object.fromEntries(entries.filter(([, ttl]) => ttl !== -2)); // -2: it has expired in between
 }
 
 /** Waits until exactly these instances stand in the queue in Redis, in this order. */

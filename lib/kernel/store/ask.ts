@@ -375,8 +375,8 @@ export function failurePause({ failures }: Pick<AttemptLog, 'failures'>, random:
   return backoff(FAILURE_PAUSE_MS, failures) * jitter(random);
 }
 
-/** 96 bits cannot be guessed, not even from the seals of messages, and each owner id is sent with every command. */
-const SECRET_BYTES = 12;
+/** Each command sends the owner id. While a lease lasts, nobody guesses 72 bits, not even from the seals of messages. */
+const SECRET_BYTES = 9;
 
 /**
  * A new owner id. It begins with the client: operators see which process holds the lock, and grants reach it. The rest

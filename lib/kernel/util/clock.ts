@@ -240,14 +240,17 @@ export class SystemRandom implements Random {
     const from = this.#used;
     this.#used += ID_BYTES;
     // Copies of a running machine (snapshots, live clones) have the same pool and the same generator. The time at which
-    // they continue differs, so it is mixed in. Random bits stay random with it.
+    // they continue differs, so both times are mixed into the first 8 bytes, which the shortest ids have. Random bits
+    // stay random with it.
     const time = now();
     if (!(time - this.#wallReadAt < WALL_CLOCK_KEEPS_MS)) {
       this.#wallReadAt = time;
       this.#times[1] = wallNow();
     }
     this.#times[0] = time;
-    for (let word = 0; word < ID_BYTES / 4; word++) this.#words[from / 4 + word]! ^= this.#timeWords[word]!;
+    const [low, high, wallLow, wallHigh] = this.#timeWords as unknown as readonly [number, number, number, number];
+    this.#words[from / 4]! ^= low ^ wallLow;
+    this.#words[from / 4 + 1]! ^= high ^ wallHigh;
     return this.#pool.toString('base64url', from, from + bytes);
   }
 

@@ -381,7 +381,7 @@ describe('the random part of an owner id', () => {
     expect(new SystemRandom().id()).not.toBe(new SystemRandom().id());
   });
 
-  const idsOf = (random: SystemRandom): string[] => Array.from({ length: 600 }, () => random.id());
+  const idsOf = (random: SystemRandom): string[] => Array.from({ length: 600 }, () => random.id(8));
 
   it.each([
     ['a microsecond later', 1_000.001, 1_800_000_000_000],

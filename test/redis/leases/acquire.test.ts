@@ -26,7 +26,7 @@ describe('acquire in one atomic script', () => {
     expect(await commandCounts(admin())).toMatchObject({ evalsha: 1, set: 2 });
 
     const [owner, token] = (await admin().get('lock:{order:1}'))!.split(' ');
-    expect(owner).toMatch(new RegExp(`^${instanceId}/[\\w-]{4}/[\\w-]{16}$`));
+    expect(owner).toMatch(new RegExp(`^${instanceId}/[\\w-]{4}/[\\w-]{12}$`));
     expect(Number(token)).toBe(lease.fencingToken);
     const ttl = await admin().pttl('lock:{order:1}');
     expect(ttl).toBeGreaterThan(0);

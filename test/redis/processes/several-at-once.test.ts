@@ -65,7 +65,7 @@ describe('several resources of one Redis', () => {
       return [
         Math.round(ttl / 10_000),
         texts.map((text) =>
-          text!.replace(/(\w+)\/[\w-]{4}\/[\w-]{16}/, '$1/OWNER').replace(/\d{13,}/g, (number) => {
+          text!.replace(/(\w+)\/[\w-]{4}\/[\w-]{12}/, '$1/OWNER').replace(/\d{13,}/g, (number) => {
             const isTime = Math.abs(Number(number) - soon) < 60_000;
             return isTime ? 'TIME' : 'TOKEN';
           }),

@@ -56,9 +56,9 @@ export interface ExploreRacesOptions<World> {
   readonly maxFaults?: number;
   /**
    * The objects that actors share. With `'anything'`, code that names no object (before an actor's first point, and
-   * after a lock call) could touch any of them, so the tool tries it in every order. With `'named'`, you promise
-   * that actors share only locks, `raced` objects and the objects that a `racePoint` names. Then far fewer orders are
-   * tried, but a wrong promise hides races.
+   * after a lock call) may touch any of them, so the tool tries that code in every order. With `'named'`, you
+   * promise that actors share only locks, `raced` objects and the objects that a `racePoint` names. Then far fewer
+   * orders are tried, but a wrong promise hides races.
    *
    * @default 'anything'
    */
@@ -85,8 +85,8 @@ export interface ExploreRacesOptions<World> {
    */
   readonly maxSteps?: number;
   /**
-   * Time to wait for operations outside the tool's control, such as reading a file or your own timer. If no actor makes
-   * progress for this long, the schedule counts as stuck.
+   * Time to wait for operations outside the tool's control, such as reading a file or your own timer. If no actor can
+   * continue after that, the schedule counts as a race.
    *
    * @allowed 1 ms or more
    * @default 1000

@@ -17,7 +17,7 @@ export interface RacePointOptions {
    * other objects then makes no difference, so fewer orders are tried.
    *
    * @allowed text that is not empty
-   * @default the actor could touch any object, so the step is tried in every order
+   * @default none: the actor could touch any object, so the step is tried in every order
    */
   readonly object?: string;
   /**
@@ -69,8 +69,9 @@ export interface RacedOptions<T> {
    */
   readonly reads?: readonly (keyof T & string)[];
   /**
-   * Returns the part of the object that a call touches, such as one row. The order of calls that touch different parts
-   * makes no difference. If it returns `undefined`, the call could touch anything, so its order always matters.
+   * `(method, args) => string`: names the part of the object that a call touches, such as the id of a row. The order of
+   * calls that touch different parts makes no difference. If it returns `undefined`, the call could
+   * touch anything, so its order always matters.
    *
    * @default the whole object, as one part
    */

@@ -8,7 +8,7 @@ import { LEADER_PREFIX } from './resource.js';
 export type LeaseLossReason =
   /** A fixed lease (`watchdog: false`) has expired. */
   | 'expired'
-  /** In Redis, another holder has the lock, or the lock is free. */
+  /** Redis no longer has this lease: the lock is free, or another holder has it. */
   | 'takenOver'
   /** No renewal was confirmed before the deadline: Redis didn't answer, or this process was blocked. */
   | 'notRenewed'

@@ -38,8 +38,9 @@ interface GatewayClient {
 /** Options of {@link LockExceptionFilter}. */
 export interface LockExceptionFilterOptions {
   /**
-   * The upper limit for `Retry-After` and `retryAfterMs` in a response, because a live holder usually finishes before
-   * its lease ends. Raise it if work under the lock takes a long time.
+   * The upper limit for `Retry-After` and `retryAfterMs` in the response for a busy resource. They are
+   * what is left of the holder's lease, but a live holder usually finishes earlier. Raise it if work under the lock
+   * takes a long time.
    *
    * @allowed 1 s to 24 h
    * @default 5000

@@ -32,7 +32,8 @@ export class StaleFencingTokenError extends LockError {
 /**
  * A command under `fence.guard` failed in Redis. The commands before it have run; the commands after it have not.
  *
- * @remedy Fix the command, and send all commands again with the same token.
+ * @remedy Fix the command, and send all commands again with the same token. Some then run twice, so use commands
+ *   that you can repeat (`SET`, not `INCR`).
  */
 export class FencedCommandError extends LockError {
   override readonly code = 'FENCED_COMMAND_FAILED';

@@ -231,7 +231,7 @@ function notRun(name: string, tick: string, instance: string, reason: WhySkipped
 /** Options of `jobs.run()`. */
 interface RunJobOptions {
   /**
-   * The tick to run: for a cron job, an ISO time, in the format of `run.tick`.
+   * The tick to run, like `run.tick`: for a cron job, an ISO time; for an interval or a timeout, any text.
    *
    * @allowed text
    * @default the next tick of the job that this fleet has not run

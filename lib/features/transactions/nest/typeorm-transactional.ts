@@ -16,7 +16,7 @@ export interface TypeormTransactionalOptions {
    */
   getDataSourceByName: (name: string) => TransactionalDataSource | undefined;
   /**
-   * The names of the data sources. If transactions are nested, a lease lasts until the innermost one ends.
+   * The names of the data sources. If their transactions are nested, a lease may end with the inner one.
    *
    * @allowed an array of names
    * @default ['default']

@@ -375,7 +375,7 @@ export function failurePause({ failures }: Pick<AttemptLog, 'failures'>, random:
   return backoff(FAILURE_PAUSE_MS, failures) * jitter(random);
 }
 
-/** Each command sends the owner id. While a lease lasts, nobody guesses 72 bits, not even from the seals of messages. */
+/** Each command sends the owner id. 72 bits cannot be guessed within a lease, not even from the seals of messages. */
 const SECRET_BYTES = 9;
 
 /**

@@ -48,9 +48,9 @@ export function registered<T extends object>(
     const why =
       name === DEFAULT_NAME
         ? 'default lock service: no RedisLockModule is registered without the option service'
-        : `lock service: no RedisLockModule with the service ${quote(name)} is registered`;
+        : `lock service: no RedisLockModule is registered with service: ${quote(name)}`;
     throw new InvalidLockOptionsError(
-      `${asker.name} finds no ${why}. Pass the service that was given to forRoot, as ${asker.passedAs}.`,
+      `${asker.name} finds no ${why}. Pass the name from forRoot({ service: name }) in ${asker.passedAs}.`,
       asker.option,
     );
   }
@@ -145,7 +145,7 @@ export interface TestPlace {
   created(client: LockClient, injected: object): void;
 }
 
-/** The target of the calls of a lock service. A test may replace it. */
+/** The objects to which a lock service forwards its calls. A test may replace them. */
 export interface ForwardedTo {
   client: LockClient;
   singletonRuns: SingletonRuns;

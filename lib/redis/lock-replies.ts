@@ -36,7 +36,7 @@ type ScriptReply =
   | ['full', ttlMs: number, holders: string, newer?: string]
   | ['mismatch', ttlMs: number, mode: LockMode, total: number];
 
-/** @param clientId the client that has asked */
+/** @param clientId the id of this client, by which it finds itself among the holders */
 export function readAcquireReply(reply: unknown, clientId: string): AcquireReply {
   const answer = reply as ScriptReply;
   if (typeof answer === 'number') return { status: 'granted', fencingToken: answer };

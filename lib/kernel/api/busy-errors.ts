@@ -111,8 +111,8 @@ function adviceAfterWait(resource: string, meanwhile: WaitFacts['heldByCaller'])
     return `${held}. If the holder waits for that, it is a deadlock: see ${SEVERAL}. Otherwise r${advice.slice(1)}`;
   const all = [...new Set([...resources, resource])].sort();
   return (
-    `${held}, and the holder waits for that: a deadlock, which a longer wait cannot resolve. ` +
-    `${describeDeadlock(deadlock, 'This call')}. Acquire all of them in one outer call: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
+    `${held}, and the holder waits for that, directly or through other calls: a deadlock, which a longer wait cannot resolve. ` +
+    `${describeDeadlock(deadlock, 'This call')}. Acquire all of them in one call: [${all.map(quoteResource).join(', ')}]. See ${SEVERAL}.`
   );
 }
 
@@ -165,12 +165,11 @@ export class LockTimeoutError extends LockBusyError {
    */
   constructor(resource: string, facts: WaitFacts, message?: string) {
     const { waitedMs, attempts, seen = NO_HOLDERS, place, heldByCaller, cancelRequestedMsAgo } = facts;
-    const how =
-      (attempts > 0 ? '' : ' behind other calls of this process') +
-      details(attempts, place !== undefined && `${ordinal(place)} in line`);
+    const where = attempts > 0 ? '' : ' behind other calls of this process';
     const what = isKnown(seen)
-      ? `${heldBy(seen)}; waited ${formatDuration(waitedMs)}`
-      : `was not free within ${formatDuration(waitedMs)}`;
+      ? `${heldBy(seen)}; waited ${formatDuration(waitedMs)}${where}`
+      : `was not free within ${formatDuration(waitedMs)}${where && `: this call waited${where}`}`;
+    const how = details(attempts, place !== undefined && `${ordinal(place)} in line`);
     const wasAsked =
       cancelRequestedMsAgo === undefined
         ? ''

@@ -89,7 +89,7 @@ export class LeaseLostError extends LockError {
     const error = new LeaseLostError(resource, reason, fencingToken);
     error.message =
       `${loss.message} The work still ran to its end, so another process may have worked at the same time. ` +
-      `Check what the work did before you repeat it. This error has the result in its property value.`;
+      'Check what the work did before you repeat it. The result is in error.value.';
     if (group !== undefined) error.group = group;
     Error.captureStackTrace(error, LeaseLostError.afterWork);
     return Object.defineProperties(error, { workFinished: { value: true }, value: { value } });

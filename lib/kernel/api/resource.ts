@@ -84,8 +84,8 @@ export function checkOwnResource(name: unknown, source: string, allowed = ONE): 
 const UNCLEAR = /(?:^|[:/|#])(undefined|null|NaN)(?=$|[:/|#])|\[object [^\]]*\]/;
 
 /**
- * Checks the name of a resource to lock, and refuses one that an ordinary template string made of a missing value:
- * `order:undefined` would be one lock for all calls without the value.
+ * Checks the name of a resource to lock. Refuses a name in which a template string has put a missing value, such as
+ * `order:undefined`: all calls without the value would share one lock.
  */
 export function checkClearResource(name: unknown, source: string, allowed = ONE): string {
   const resource = checkOwnResource(name, source, allowed);

@@ -71,7 +71,7 @@ export interface LockOrderEdge {
   readonly wanted: string;
   readonly wantedResource: string;
   readonly wantedMode: LockMode;
-  /** The call site that requested the wanted lock. */
+  /** The call site that requested the wanted lock, if known. */
   readonly wantedAt?: string;
 }
 

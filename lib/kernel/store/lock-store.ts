@@ -251,8 +251,9 @@ export interface LockStore extends WatchStore {
   trouble(resource: string): LockStoreError | undefined;
   inspect(resource: string): Promise<LockState>;
   /**
-   * Tries on every server that is needed whether a lock could be taken now, and leaves nothing behind. Sends nothing to
-   * a server that has not answered the last probe. Never throws.
+   * Checks with a write, which leaves nothing behind, whether a lock could be taken now: on the primary, on each primary
+   * of a cluster, or on each node of a quorum. Sends nothing to a server that has not answered the last probe. Never
+   * throws.
    */
   probe(): StoreProbe;
   /**

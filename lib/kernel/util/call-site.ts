@@ -3,7 +3,7 @@ export interface Origin {
   readonly stack?: string;
 }
 
-/** Records the origin of the running call, which costs as much as a hand-over inside the process. */
+/** Records the origin of the running call: the stack, from the caller of `below` on. Takes several microseconds. */
 export function recordOrigin(below: (...args: never[]) => unknown, origin: Origin = {}): Origin {
   Error.captureStackTrace(origin, below);
   return origin;

@@ -15,7 +15,7 @@ const NOUNS = {
   campaigns: 'campaign',
 } as const;
 
-/** The kind of the lines about leases that were not renewed in time. */
+/** The kind of the log lines about leases that were not renewed in time. */
 export const NOT_RENEWED = 'lost: notRenewed';
 
 type FailedKind = keyof typeof NOUNS;

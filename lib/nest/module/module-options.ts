@@ -273,7 +273,7 @@ function checkTelemetry(option: string, telemetry: unknown): void {
     throw wrongValue(option, 'a LockTelemetry, which has start(), or an array of them', each);
   }
   if (new Set(all).size === all.length) return;
-  const what = 'has the same LockTelemetry twice, which would count everything twice. Name it once.';
+  const what = 'has the same LockTelemetry twice, which would count everything twice. List it once.';
   throw new InvalidLockOptionsError(`${option} ${what}`, option);
 }
 

@@ -226,7 +226,7 @@ export class Credentials {
     const now = this.clock.now();
     if (now - this.#warnedAt < WARN_EVERY_MS) return;
     this.#warnedAt = now;
-    this.warn(`${why}. Open connections keep the last credentials, and it will be called again.`);
+    this.warn(`${why}. Open connections keep the last credentials, and credentials() will be called again.`);
   }
 
   /** Shows the present credentials on the open connection of a client, if it has shown others. */

@@ -163,7 +163,7 @@ function fromCluster(given: NodeRedisCluster, readUrl: ReadUrl): Translated {
 
 function listOf<T>(list: readonly T[], name: string): readonly T[] {
   if (Array.isArray(list) && list.length > 0) return list;
-  throw new Untranslatable(`options of node-redis whose ${name} are not a list, or an empty one`);
+  throw new Untranslatable(`options of node-redis without a node in the array ${name}`);
 }
 
 function refuseOthers(others: object, known: ReadonlySet<string>, at: string): void {

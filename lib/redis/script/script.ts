@@ -72,7 +72,7 @@ export function defineScript<T>(name: keyof typeof SCRIPT_TEXTS, flags: ScriptFl
   return { ...scriptOf(name, lua), frees, sentAs, durable };
 }
 
-/** A script that is not in lua/. */
+/** Makes a script from its text. For a file in lua/, use {@link defineScript}. */
 export function scriptOf(name: string, lua: string): Script {
   const sha = createHash('sha1').update(lua).digest('hex');
   return { name, lua, sha, bySha: `$7\r\nevalsha\r\n$40\r\n${sha}\r\n`, mayGrant: MINTS.test(lua) };

@@ -95,7 +95,7 @@ export const READ_RESULT = defineScript<unknown>('readResult', { sentAs: 'get' }
 export const CLAIM_RESULT = defineScript<ClaimedResult>('claimResult', {
   durable: { isNeeded: ({ status }) => status === 'granted' },
 });
-/** Without the result, the work would run again. */
+/** Stores the result of a call of `once`. Durable, because without the result the work would run again. */
 export const KEEP_RESULT = defineScript<boolean>('keepResult', { frees: true, durable: IF_DONE });
 /** A result that was forgotten must not come back. */
 export const FORGET_RESULT = defineScript<unknown>('forgetResult', { durable: { isNeeded: () => true } });

@@ -161,13 +161,16 @@ export class ClusterConnection implements Connection {
   /** @param slot the slot without a known node; left out if no node at all is known */
   #unknown(slot?: number): LockStoreError {
     const { lastError, isKnown } = this.#topology;
-    const why = lastError ? ` (${lastError.message})` : ' yet';
+    const [yet, why] = lastError ? ['', ` (${lastError.message})`] : [' yet', ''];
     if (slot !== undefined && isKnown) {
-      return new LockStoreError('notExecuted', `no node of the Redis Cluster is known to have slot ${slot}${why}`);
+      return new LockStoreError(
+        'notExecuted',
+        `no node of the Redis Cluster is known${yet} to have slot ${slot}${why}`,
+      );
     }
     return new LockStoreError(
       'notExecuted',
-      `not connected to the Redis Cluster at ${this.#topology.startNodes}${why}`,
+      `not connected to the Redis Cluster at ${this.#topology.startNodes}${yet}${why}`,
     );
   }
 }

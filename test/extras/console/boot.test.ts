@@ -45,7 +45,7 @@ describe('the options', () => {
   it('an application without such a lock service does not start', async () => {
     await expect(
       startApp({ imports: [inMemory(), forRoot({ guards: [Guard], services: ['billing'] })] }),
-    ).rejects.toThrow(/no RedisLockModule with the service "billing"/);
+    ).rejects.toThrow(/no RedisLockModule is registered with service: "billing"/);
   });
 });
 

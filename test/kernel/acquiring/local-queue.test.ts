@@ -384,9 +384,9 @@ describe('a call that times out inside of work under a lease', () => {
     expect(error.message).toMatch(
       new RegExp(
         '^"account:y" has been held by another call of this process for 4 s; waited 4 s behind other calls of this process\\. This ' +
-          'call also holds "account:x", and the holder waits for that: a deadlock, which a longer wait cannot resolve\\. This ' +
-          'call holds "account:x" and wants "account:y" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\); another call of this process ' +
-          'holds "account:y" and wants "account:x" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Acquire all of them in one outer ' +
+          'call also holds "account:x", and the holder waits for that, directly or through other calls: a deadlock, which a ' +
+          'longer wait cannot resolve\\. This call holds "account:x" and wants "account:y" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\); another call of this process ' +
+          'holds "account:y" and wants "account:x" \\(.*local-queue\\.test\\.ts:\\d+:\\d+\\)?\\)\\. Acquire all of them in one ' +
           `call: \\["account:x", "account:y"\\]\\. See ${HELP}\\.$`,
       ),
     );

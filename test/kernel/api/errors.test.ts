@@ -147,7 +147,7 @@ describe('errors', () => {
       const unknown = { holders: [], holderCount: 0 };
       expect(busy(unknown, 2).message).toMatch(/^"order:7" is held by another holder \(2 attempts\)\. Set waitMs/);
       expect(timeout(unknown, 0).message).toMatch(
-        /^"order:7" was not free within 301 ms behind other calls of this process\. Raise/,
+        /^"order:7" was not free within 301 ms: this call waited behind other calls of this process\. Raise/,
       );
       expect(timeout(unknown)).toMatchObject({ holders: [], holderCount: 0 });
       expect(new LockBusyError('order:7', { attempts: 1, retryAfterMs: 0 })).toMatchObject({

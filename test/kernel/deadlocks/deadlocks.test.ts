@@ -317,9 +317,9 @@ describe('calls of several instances that wait for each other', () => {
     const site = String.raw`\(.*deadlocks\.test\.ts:\d+:\d+\)?\)`;
     expect(error!.message).toMatch(
       new RegExp(
-        `This call also holds "x", and the holder waits for that: a deadlock, which a longer wait cannot resolve\\. ` +
+        `This call also holds "x", and the holder waits for that, directly or through other calls: a deadlock, which a longer wait cannot resolve\\. ` +
           `This call holds "x" and wants "y" ${site}; "b" holds "y" and wants "x" ${site}\\. ` +
-          `Acquire all of them in one outer call: \\["x", "y"\\]\\. See `,
+          `Acquire all of them in one call: \\["x", "y"\\]\\. See `,
       ),
     );
     expect(String(error!.cause)).toMatch(

@@ -262,7 +262,7 @@ describe.each<[string, (a: Instance, options: Options, work: Work) => Promise<un
     expect(error).toMatchObject({ code: 'LEASE_LOST', reason: 'notRenewed', resource: 'stock', group: 'stock' });
     expect(error).toMatchObject({ workFinished: true, value: 'sold' });
     expect((error as Error).message).toMatch(
-      /no longer held: .*The work still ran to its end.*result in its property value/,
+      /no longer held: .*The work still ran to its end.*result is in error\.value\./,
     );
     // Results may hold secrets, and errors are logged.
     expect(inspect(error) + JSON.stringify(error)).not.toContain('sold');

@@ -79,7 +79,7 @@ describe('RedisLockHealth in an application with @nestjs/terminus', () => {
   });
 
   it.each([
-    [{ service: 'bills' }, /no RedisLockModule with the service "bills" is registered.*as the option service/],
+    [{ service: 'bills' }, /no RedisLockModule is registered with service: "bills"\..*in the option service/],
     [{ name: '' }, /name/],
     [{ timeoutMs: 0 }, /timeoutMs/],
     [{ timeout: 5 }, /timeout.*timeoutMs/],

@@ -291,7 +291,7 @@ describe('credentials that change', () => {
     expect(world.lines).toHaveLength(3);
     expect(world.lines[0]).toBe(
       'credentials() of the connection to Redis failed: no token in place of ***. Open connections keep the last ' +
-        'credentials, and it will be called again.',
+        'credentials, and credentials() will be called again.',
     );
     expect(client.shown).toEqual([]);
     expect(world.credentials.problem).toContain('no token');

@@ -174,7 +174,7 @@ describe('what cannot be carried over is refused by name', () => {
       { rootNodes: [{ socket: { host: 'a' } }], nodeAddressMap: 5 },
       'whose nodeAddressMap is neither an object nor a function',
     ],
-    ['no nodes', { rootNodes: [] }, 'whose rootNodes are not a list, or an empty one'],
+    ['no nodes', { rootNodes: [] }, 'without a node in the array rootNodes'],
     ['no address', { database: 2 }, 'without host, port, path, sentinels or cluster'],
     [
       'a host that is not set',

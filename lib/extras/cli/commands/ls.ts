@@ -1,3 +1,4 @@
+import { quote } from '../../../kernel/util/quoted.js';
 import type { LockState } from '../../../kernel/store/lock-state.js';
 import { LockUnavailableError } from '../../../kernel/api/errors.js';
 import { defineCommand } from '../frame/command.js';
@@ -59,12 +60,11 @@ export const ls = defineCommand({
 });
 
 const COLUMNS = ['RESOURCE', 'MODE', 'HOLDER', 'WORK', 'TOKEN', 'HELD FOR', 'LEFT', 'WAITERS', 'OLDEST WAIT', 'STATE'];
-const NOTHING = 'No locks are held, and no call waits.';
 
 function listRoll({ keyPrefix }: Session, roll: FleetReport, wanted: Wanted, output: Output): 'done' | 'partial' {
   const found = lockRows(roll).filter(({ waiters }) => !wanted.waiting || waiters > 0);
   const { completeness, askedAt: at } = roll;
-  output.print(shown({ keyPrefix, completeness, at, locks: found.slice(0, wanted.limit) }));
+  output.print(shown({ keyPrefix, completeness, at, locks: found.slice(0, wanted.limit) }, nothing(wanted)));
   const isPartial = tellMissing(roll, output, wanted.scan ? null : ' ls --scan lists everything that is held.');
   return tellMore(found.length, wanted, output) || isPartial ? 'partial' : 'done';
 }
@@ -78,12 +78,25 @@ async function listKeys({ client, keyPrefix }: Session, wanted: Wanted, output: 
     group === undefined || [...holders, ...waiters].some(({ label }) => label?.group === group);
   const found = states.filter((state) => isOfGroup(state) && !(waiting && state.waiters.length === 0));
   const locks = found.slice(0, limit).flatMap((state) => lockRowsInRedis(state, at));
-  output.print(shown({ keyPrefix, completeness: 'partial', at, locks }));
+  output.print(shown({ keyPrefix, completeness: 'partial', at, locks }, nothing({ ...wanted, scan: true })));
   tellMore(states.length, wanted, output);
   return 'partial';
 }
 
-function shown(json: { at: number; locks: readonly LockRow[]; keyPrefix: string; completeness: string }): Found {
+/** Names the filters, because locks that they exclude may be held. */
+function nothing({ prefix, waiting, group, scan }: Wanted): string {
+  const filters = [
+    prefix !== '' && ` that begin with ${quote(prefix)}`,
+    waiting && ' that a call waits for',
+    group !== undefined && ` that a call of the group ${quote(group)} holds or waits for`,
+  ];
+  return `No locks found${filters.filter(Boolean).join(' and')}.${scan ? '' : ' Pass --scan to find dead holders, too.'}`;
+}
+
+function shown(
+  json: { at: number; locks: readonly LockRow[]; keyPrefix: string; completeness: string },
+  ifEmpty: string,
+): Found {
   const { at, locks } = json;
   const rows = locks.map((lock): CellValue[] => [
     lock.resource,
@@ -97,7 +110,7 @@ function shown(json: { at: number; locks: readonly LockRow[]; keyPrefix: string;
     durationCell(lock.oldestWaitSince && at - lock.oldestWaitSince),
     wordOf(LIVES[lock.life]),
   ]);
-  return { json, shown: [{ columns: COLUMNS, rows, ifEmpty: NOTHING }] };
+  return { json, shown: [{ columns: COLUMNS, rows, ifEmpty }] };
 }
 
 function tellMore(found: number, { limit }: Wanted, output: Output): boolean {

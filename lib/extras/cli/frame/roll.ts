@@ -19,7 +19,7 @@ export function pollInstances({ client }: Session, options: FleetOptions = {}): 
   return client.report({ timeoutMs: ROLL_MS, ...options });
 }
 
-/** Everything that `status` and `doctor` look at. */
+/** The state that `status` shows, and that `doctor` also checks. */
 export function surveyOf(session: Session): Promise<Survey> {
   const { client, jobs } = session;
   return survey({
@@ -48,7 +48,9 @@ export function tellMissing(
     );
   }
   if (unreadable > 0)
-    lines.push(`${count(unreadable, 'answer')} could not be read: sent by a newer version, or forged.`);
+    lines.push(
+      `${count(unreadable, 'answer')} to the roll call could not be read: sent by a newer version of nestjs-redis-lock, or forged.`,
+    );
   if (isScanCut) lines.push(SCAN_CUT);
   const long = instances.filter(({ more }) => more.held + more.waiting > 0);
   if (long.length > 0 && hint !== null) {

@@ -38,7 +38,7 @@ const NEVER = new Promise<never>(() => {});
 interface Timing {
   readonly clock: Clock;
   readonly turns: () => ActorTurns | undefined;
-  /** `true` while time passes: a command that is sent now was sent by a timer. */
+  /** `true` while the clock of the schedule advances: a command that is sent then comes from a timer. */
   readonly isTimerTurn: () => boolean;
 }
 

@@ -110,7 +110,7 @@ const ADAPTERS: readonly Adapter[] = [
     if (has(tx, 'getQueryInterface')) throw outside('Sequelize', 'pass the transaction of sequelize.transaction()');
     const instance = tx['sequelize'] as FoundTransaction | undefined;
     if (instance === undefined || !has(tx, 'afterCommit')) return undefined;
-    if (tx['finished'] !== undefined) throw outside('Sequelize', 'call it before the transaction ends');
+    if (tx['finished'] !== undefined) throw ended('Sequelize');
     const dialect = dialectNamed(call(instance, 'getDialect'), 'Sequelize');
     const run: Execute = async (statement, bind) =>
       call(instance, 'query', statement.numbered, { bind, transaction: tx, raw: true });
@@ -118,8 +118,8 @@ const ADAPTERS: readonly Adapter[] = [
   },
   function knex(tx) {
     if (!has(tx, 'raw') || !('client' in tx)) return undefined;
-    if (tx['isTransaction'] !== true || call(tx, 'isCompleted') === true)
-      throw outside('Knex', 'pass the trx of knex.transaction()');
+    if (tx['isTransaction'] !== true) throw outside('Knex', 'pass the trx of knex.transaction()');
+    if (call(tx, 'isCompleted') === true) throw ended('Knex');
     const dialect = dialectNamed((tx['client'] as FoundTransaction)['dialect'], 'Knex');
     return { dialect, run: async (statement, values) => call(tx, 'raw', statement.marked, values) };
   },
@@ -185,9 +185,15 @@ function call(tx: FoundTransaction, method: string, ...args: readonly unknown[])
   return (tx[method] as SqlCall).apply(tx, args as unknown[]);
 }
 
+const UNLOCKED = 'the row with the fencing token would not stay locked until your writes are committed';
+
 function outside(library: string, instead: string): InvalidLockOptionsError {
+  return refused(`no transaction of ${library} is open here, so ${UNLOCKED}. Instead, ${instead}`);
+}
+
+function ended(library: string): InvalidLockOptionsError {
   return refused(
-    `no transaction of ${library} is open here, so the row would not stay locked until your writes are committed. Instead, ${instead}`,
+    `this transaction of ${library} has ended, so ${UNLOCKED}. Call fence.guard before the transaction ends`,
   );
 }
 

@@ -88,8 +88,9 @@ export interface OperatorRequestChange {
 }
 
 /**
- * Starts each tick once in the whole fleet. Claiming the tick and taking the job's lock are one atomic step: if a tick
- * is claimed and the lock is free, the runner is dead. Idempotent by owner. A rejection is a `LockStoreError`.
+ * Starts each tick once in the whole fleet. A run is granted together with the job's lock. So if a granted run has not
+ * finished and the lock is free, the instance that had the run has died or lost its lease. Idempotent for the same
+ * owner. A rejection is a `LockStoreError`.
  */
 export interface JobClaims {
   claim(tick: Tick, claim: TickClaim): Promise<TickReply>;

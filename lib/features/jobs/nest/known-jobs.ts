@@ -54,7 +54,7 @@ export function checkOthers(
       throw new InvalidLockOptionsError(
         `${whereIs(jobs.get(name)!, wrappers)} is a singleton job called ${quote(name)}, and ` +
           `${prototype!.constructor.name}.${key} is a @${kind} of the same name. @nestjs/schedule refuses the second of ` +
-          `them. Give one of them another name. The history and the pauses of a singleton job belong to its name.`,
+          `them. Give one of them another name. A singleton job with a new name starts without its history and its pauses.`,
         'name',
       );
     }
@@ -71,8 +71,8 @@ function twoObjects(what: string, first: FoundJob['definedBy'], second: FoundJob
   const isOne = first === second;
   return new InvalidLockOptionsError(
     `Two objects ${isOne ? 'of one class' : `of the classes ${first.name} and ${second.name}`} have ${what}. They would ` +
-      "take each other's ticks, so for each tick only one of the objects would run. If one object is enough, provide " +
-      `${isOne ? 'the class in one module, and export it there' : 'one of the classes only'}. For one job per ` +
+      "take each other's ticks, so for each tick only one of the objects would run it. If one object is enough, provide " +
+      `${isOne ? 'the class in one module, and export it there' : 'only one of the classes'}. For one job per ` +
       'object, remove the decorator, and add each job under a name of its own with SingletonJobs.add.',
     'name',
   );

@@ -39,7 +39,7 @@ describeOnMachine('a fleet at night', () => {
     const who = await run(['who', dead.instanceId.slice(3)]);
     expect(who).toMatchObject({
       code: 5,
-      stderr: `${dead.instanceId} has no subscription: its process is dead, or its Redis user has no permission to subscribe. To see whether it renews a lease, run: nestjs-redis-lock why <resource>\n`,
+      stderr: `${dead.instanceId} has no subscription: its process is dead, or its Redis user has no permission to subscribe. To see whether it renews a lease, run: npx nestjs-redis-lock why <resource>\n`,
     });
     expect(who.stdout).toMatch(/^order:7 +exclusive +/m);
     await alive.locks.shutdown(0);

@@ -375,7 +375,7 @@ describe.each(FORMS)('one job of two objects, with @%s', (_, decorate) => {
     class Sub extends Named {}
     const error = await rejection(boot({ providers: [Named, Sub] }));
     expect(error.message).toMatch(/^Two objects of the classes (Named and Sub|Sub and Named) have the job "report"/);
-    expect(error.message).toContain('provide one of the classes only');
+    expect(error.message).toContain('provide only one of the classes');
   });
 
   it('is refused on a transient provider: the scheduler would call an object without the lock service', async () => {

@@ -36,7 +36,7 @@ export function instanceFindings(fleet: FleetReport, jobs: readonly SeenJob[]): 
     found.push({
       severity: 'note',
       kind: 'unreadable',
-      sentence: `${count(unreadable, 'answer')} could not be read: sent by a newer version, or forged.`,
+      sentence: `${count(unreadable, 'answer')} to the roll call could not be read: sent by a newer version of nestjs-redis-lock, or forged.`,
       action: {
         text: 'Use a command line or console of the same version as the instances.',
         command: 'npx nestjs-redis-lock --version',
@@ -89,7 +89,7 @@ function findingsOf(instance: FleetInstance, newest: string): Finding[] {
     const what = `lost ${count(lostLately, 'lease')} in the last ten minutes.`;
     found.push(
       about('warning', 'leasesLost', instanceId, what, {
-        text: 'Look for a blocked event loop, a slow Redis, or leases that are too short. Its log has each reason.',
+        text: 'Look for a blocked event loop, a slow Redis, or leases that are too short. The log of the instance has each reason.',
       }),
     );
   }

@@ -27,7 +27,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   EVICTION: 'CONFIG SET maxmemory-policy noeviction, or keep locks in a Redis of their own.',
   INBOX_REFUSED: 'Give the Redis user access to the lock channels: doctor prints the rule.',
   INBOX_LOSES: 'Check proxies between the application and Redis: they must let messages pass.',
-  RESTART_QUARANTINE: 'Wait: locks are available again after restartQuarantineMs.',
+  RESTART_QUARANTINE: 'Wait: locks are available again once restartQuarantineMs has passed since the restart.',
   SHUTDOWN: 'Do nothing: this instance is shutting down.',
 };
 const OTHER_REMEDY = 'Check the address, the password, TLS (rediss://), and the log of Redis.';

@@ -304,7 +304,7 @@ export class SingletonJobs implements OnModuleInit, OnApplicationBootstrap, OnMo
   #checkStarted(method: string): void {
     if (this.#state !== 'starting') return;
     throw new InvalidLockOptionsError(
-      `SingletonJobs.${method} was called before the application has started. Call it in onApplicationBootstrap() or ` +
+      `SingletonJobs.${method} was called before the application had started. Call it in onApplicationBootstrap() or ` +
         'later. In a test, call app.init() first.',
       method,
     );

@@ -324,7 +324,8 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'note',
       kind: 'unreadable',
-      sentence: '2 answers could not be read: sent by a newer version, or forged.',
+      sentence:
+        '2 answers to the roll call could not be read: sent by a newer version of nestjs-redis-lock, or forged.',
       command: 'npx nestjs-redis-lock --version',
     },
   ],

@@ -194,7 +194,7 @@ describe('an error in a health check', () => {
     ['not connected to Redis at s3cret:6379 (WRONGPASS invalid username-password pair)', 'WRONGPASS'],
     ['not connected to Redis at s3cret:6379', 'NOT_CONNECTED'],
     ['the connection broke before the reply', 'NOT_CONNECTED'],
-    ['no node of the Redis Cluster is known to have slot 7 yet', 'NO_SERVER'],
+    ['no node of the Redis Cluster is known yet to have slot 7', 'NO_SERVER'],
     ['only 0 of 1 replicas have the changes after 50 ms (durability). Check s3cret', 'REPLICAS'],
   ])('%s', (message, code) => {
     const problem = problemOf(new LockStoreError('unknown', message));

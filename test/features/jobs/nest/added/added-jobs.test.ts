@@ -347,7 +347,7 @@ describe('SingletonJobs refuses', () => {
     for (const [index, error] of (await Promise.all(early)).entries()) {
       expect(error).toBeInstanceOf(InvalidLockOptionsError);
       expect(error.message).toMatch(
-        new RegExp(`^SingletonJobs\\.${READERS[index]} was called before the application has started\\.`),
+        new RegExp(`^SingletonJobs\\.${READERS[index]} was called before the application had started\\.`),
       );
     }
     expect(await jobs.pause('declared')).toBeUndefined();

@@ -7,7 +7,7 @@ import { holderInRedis, isWell, locksIn, type FleetHolder } from '../../features
 import { groupName } from './roll.js';
 import type { LockLife } from './words.js';
 
-/** A lease, or a resource that nobody holds although calls wait for it. */
+/** A lease, or a resource without a holder for which calls wait. */
 export interface LockRow {
   /** The same lease has the same key in the next answer. */
   readonly key: string;

@@ -59,7 +59,6 @@ describe.each(DATABASES)('the commands, in database %d', (database) => {
     expect(await listed('ord*')).toBe('');
     expect(await listed('--waiting')).toMatch(/^order:7\t[^\n]+\n$/);
     expect(await listed('--group', 'Orders.pay')).toMatch(/^order:7\t[^\n]+\n$/);
-    await admin().del('lock:roll');
     const { stdout: none } = await run(['ls', 'order:', '--group', 'Orders'], { isTerminal: true });
     expect(none).toMatch(/^No locks found that begin with "order:" and that a call of the group "Orders" holds or /);
     expect((await listed('--scan')).split('\n')).toHaveLength(3);

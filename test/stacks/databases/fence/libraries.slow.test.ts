@@ -83,9 +83,8 @@ describe('fence.guard in a transaction of', () => {
     it('refuses what is no open transaction', () => {
       const { 'a synchronous transaction': synchronous, ...others } = result('refusals') as Record<string, string>;
       const said = Object.entries(others).map(([what, text]) => [what, text.split(/ is open here,| has ended,/)[0]]);
-      const why = 'refused: fence.guard cannot be used here:';
-      const which = (what: string) => (what.endsWith('has ended') ? 'this' : 'no');
-      expect(said).toEqual(outside.map((what) => [what, `${why} ${which(what)} transaction of ${name}`]));
+      const why = (what: string) => `here: ${what.endsWith('has ended') ? 'this' : 'no'} transaction of ${name}`;
+      expect(said).toEqual(outside.map((what) => [what, `refused: fence.guard cannot be used ${why(what)}`]));
       if (library === 'Drizzle on SQLite')
         expect(synchronous).toMatch(/^refused: .* ends before the guard could wait for the database/);
     });

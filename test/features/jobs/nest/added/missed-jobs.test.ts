@@ -386,7 +386,7 @@ describe('SingletonJobs.runNow', () => {
     }
     const { app, jobs } = await startApp({ providers: [TooEarly] });
     expect(early).toBeInstanceOf(InvalidLockOptionsError);
-    expect((early as Error).message).toContain('before the application has started');
+    expect((early as Error).message).toContain('before the application had started');
     await app.close();
     await expect(jobs.runNow('broken')).rejects.toThrow(LockShutdownError);
   });

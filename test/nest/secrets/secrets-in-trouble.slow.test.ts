@@ -115,7 +115,7 @@ describe('no secret is told by a Redis that', () => {
   /** Secrets of Redis and the owner: all arguments sent to Redis that look like an owner id. */
   const addOwnerIds = (ids: Set<string>): Promise<CommandMonitor> =>
     CommandMonitor.start(admin, (args) => {
-      for (const arg of args) for (const [, id] of arg.matchAll(/\/[\w-]{4}\/([\w-]{16,})/g)) ids.add(id!);
+      for (const arg of args) for (const [, id] of arg.matchAll(/\/[\w-]{4}\/([\w-]{12,})/g)) ids.add(id!);
     });
 
   const expectNothingTold = (

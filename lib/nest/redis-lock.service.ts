@@ -177,8 +177,8 @@ export class RedisLockService {
 
   /**
    * Deletes the result that {@link once} has stored for a key, so that the next call runs the work. If the work is
-   * running now, the calls that wait for it still get its result, but it is not stored: a call after `forget` never
-   * gets the result of work that began before it.
+   * running now, the calls of its process that wait for it still get its result, but it is not stored, and waiting
+   * calls of other processes run it again. A call after `forget` never gets the result of work that began before it.
    *
    * @throws LockUnavailableError if Redis is unreachable or rejects the command
    * @throws InvalidLockOptionsError if the key is invalid, and on a quorum

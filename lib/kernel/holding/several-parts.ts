@@ -107,8 +107,8 @@ export class SeveralParts {
   }
 
   /**
-   * A call that does not wait asks only the server of the first one, which answers in order: on two servers, each of
-   * two calls could take a resource that the other wants, and both would fail.
+   * A call that does not wait asks only for those in the slot of the first one, whose server answers in order: on two
+   * servers, each of two calls could take a resource that the other wants, and both would fail.
    */
   #ownersBehind(name: string, waits: boolean): LockOwner[] {
     const { names, options, isOpen, labelOf } = this.wanted;

@@ -147,7 +147,7 @@ export function declaredLockServices(prototype: object): ReadonlyMap<string, sym
 function describeProperty(name: string): string {
   if (name === DEFAULT_NAME) return 'RedisLockService: import RedisLockModule.forRoot({ ... }) in your root module';
   const quoted = JSON.stringify(name);
-  return `RedisLockService ${quoted}: import RedisLockModule.forRoot({ name: ${quoted}, ... }) in your root module`;
+  return `RedisLockService ${quoted}: import RedisLockModule.forRoot({ service: ${quoted}, ... }) in your root module`;
 }
 
 /** Refuses a second argument, which JavaScript would drop. */

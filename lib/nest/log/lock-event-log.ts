@@ -25,7 +25,7 @@ import { NOT_RENEWED, OutageLog } from './outage-log.js';
 import { RepeatedLines } from './repeated-lines.js';
 
 const WHY_SKIPPED = {
-  late: 'later than maxClockSkewMs and waitMs allow, or older than the last claimed tick',
+  late: 'later than maxClockSkewMs, waitMs and jitterMs allow, or older than the last claimed tick',
   early: 'further ahead than maxClockSkewMs allows',
 } as const;
 

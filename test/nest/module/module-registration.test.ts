@@ -288,7 +288,7 @@ describe('registering the module', () => {
       const imports = [inMemory()];
       const error = await rejection(Test.createTestingModule({ imports, providers: [Reports] }).compile());
       expect(error.message).toContain(
-        'RedisLockService "billing": import RedisLockModule.forRoot({ name: "billing", ... })',
+        'RedisLockService "billing": import RedisLockModule.forRoot({ service: "billing", ... })',
       );
     });
 

@@ -18,7 +18,7 @@ export interface TestLocksOptions {
   fleet?: string;
   /**
    * The clock of leases, waits, renewals and singleton jobs. A `'manual'` clock only moves when you call `advance(ms)`.
-   * The fake timers of a test runner don't affect the clock.
+   * The fake timers of a test runner move the `'real'` clock, but not a `'manual'` one.
    *
    * @default 'real'
    */

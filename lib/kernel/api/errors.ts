@@ -130,7 +130,8 @@ export class LockShutdownError extends LockError {
 
 /**
  * An option or a resource name is invalid. Thrown when the application starts, when a decorator is applied, or by the
- * call before it sends anything to Redis.
+ * call before it sends anything to Redis. Also thrown after the work if its result can't be used: a stream, an
+ * Observable, a generator, or a result that `once` can't store.
  *
  * @remedy Fix the option that `option` names.
  */

@@ -58,7 +58,7 @@ export interface LockOptions {
   waitMs?: number;
   /**
    * Time to wait, within `waitMs`, for a disconnected Redis (on a quorum, for a majority) before the call fails with
-   * `LockUnavailableError`. Counted from the loss of the connection.
+   * `LockUnavailableError`. Counted from the loss of the connection, or from the start of the call if that is later.
    *
    * @allowed 0 ms or more, or `Infinity`
    * @default 2000
@@ -133,7 +133,7 @@ export interface LockOptions {
   onWait?: (place: PlaceInLine) => void;
   /**
    * With `true`, a call doesn't wait for Redis to confirm its release, which halves the duration of a short lock.
-   * Failed releases are only reported to observers, and a release right before `process.exit()` is lost.
+   * Failed releases are only logged and reported to observers, and a release right before `process.exit()` is lost.
    *
    * @default false
    * @see docs/guide/waiting.md#releasing-in-the-background

@@ -225,7 +225,7 @@ export type LockEvent =
         reason: LeaseLossReason | NotLeaderReason;
         ledMs: number;
       })
-  /** Redis rejected a command of a candidate. The command is retried after pauses of up to half a minute. */
+  /** Redis rejected a command of a candidate. The command is retried after pauses of up to 38 s. */
   | ({ type: 'campaignFailed' } & OfLeadership & { error: LockError })
   /**
    * `onElected`, `onDemoted` or `onWait` threw or rejected. `leadership` is only set for `onElected` and `onDemoted`.

@@ -16,11 +16,11 @@ export const contention = defineCommand({
   args: [],
   options: {
     for: durationOption(
-      `How long to count waits. Default: ${DEFAULT_FOR_MS / 1_000}s, or 0s if an instance is already counting.`,
+      `How long to count waits. Default: ${DEFAULT_FOR_MS / 1_000}s, or 0s if instances were asked in the last minute.`,
     ),
   },
   details: [
-    'Makes the instances count waits, and shows the counts after --for. The instances count for another minute: a second run in that time shows everything since the first, up to ten minutes.',
+    'Makes the instances count waits, and shows the counts after --for. The instances count for another ten minutes: a second run in that time shows everything since the first.',
   ],
   examples: ['contention', 'contention --for 1m'],
   async run({ options, output, terminal, session, signal }) {

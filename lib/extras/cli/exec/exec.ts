@@ -67,7 +67,7 @@ export const exec = defineCommand({
   details: [
     'The lease is renewed while the command, or a process in its process group, is running.',
     'The command gets LOCK_RESOURCE and LOCK_FENCING_TOKEN in its environment. exec forwards SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 to the command.',
-    'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL when the lease ends.',
+    'If the lease cannot be renewed, or exec is killed, the command gets SIGTERM, and SIGKILL after --kill-after or when the lease ends.',
     'Exits with the exit code of the command; with 128 plus the number of the signal that ended it; or with 127 if there is no such command.',
     'Without --prefix, uses the prefix from --config, or `lock`, and detects none: all runs must use the same one. --timeout is 30s by default.',
   ],

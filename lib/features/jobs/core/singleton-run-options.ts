@@ -79,8 +79,8 @@ export interface SingletonRunOptions {
       }
     | undefined;
   /**
-   * The number of runs to keep in the job's history in Redis. With 0, a job that isn't registered leaves no key once
-   * its claim has expired.
+   * The number of runs to keep in the job's history in Redis. With 0, a job that isn't registered and has no `due`
+   * leaves no key once its claim has expired.
    *
    * @allowed 0 to 1,000
    * @default 100
@@ -101,8 +101,8 @@ export interface SingletonRunOptions {
    */
   readonly jitterMs?: number | undefined;
   /**
-   * `true` for a run that a person or program requests. Give it its own `tick` and no `due`. It fails if an earlier run
-   * has not ended, or if the application shuts down.
+   * `true` for a run that a person or program requests. Give it its own `tick` and no `due`. It fails if the
+   * application shuts down or, with `overlap: 'skip'`, if an earlier run has not ended.
    *
    * @default false
    */

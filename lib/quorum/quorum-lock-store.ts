@@ -39,11 +39,11 @@ interface QuorumLockStoreOptions {
 
 const NO_SEMAPHORES =
   'a quorum keeps no semaphores: the majorities of several holders can overlap, so it could grant more permits than ' +
-  'there are. Keep semaphores on one Redis: register the module a second time, with a connection and a name of its own';
+  'there are. Keep semaphores on one Redis: register the module a second time, with its own connection and service';
 
 const NO_SUPERSEDING =
   'each node of a quorum has a queue of its own, so the nodes could disagree about which call is the newest. Use one ' +
-  'Redis for these locks: register the module a second time, with a connection and a name of its own';
+  'Redis for these locks: register the module a second time, with its own connection and service';
 
 const NO_ROLL_CALLS =
   'a quorum has no roll calls: a process may receive messages from only some of the nodes, and no single node knows which processes ' +

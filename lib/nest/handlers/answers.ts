@@ -81,7 +81,9 @@ export function answerTo(exception: LockError, maxRetryAfterMs = MAX_RETRY_AFTER
     return { status: HttpStatus.BAD_REQUEST, grpcStatus: GRPC.INVALID_ARGUMENT, message };
   }
   if (exception instanceof JobNotFoundError) {
-    return { status: HttpStatus.NOT_FOUND, grpcStatus: GRPC.NOT_FOUND, message: exception.message };
+    const isElsewhere = exception.instances.length > 0;
+    const message = isElsewhere ? 'This instance has no code for the job.' : exception.message;
+    return { status: HttpStatus.NOT_FOUND, grpcStatus: GRPC.NOT_FOUND, message };
   }
   return { status: HttpStatus.INTERNAL_SERVER_ERROR, grpcStatus: GRPC.INTERNAL, message: 'Internal server error' };
 }

@@ -19,8 +19,8 @@ import { invalid, NODES, notOnePrimary, type ResolvedQuorum } from './store-opti
 
 const NO_JOBS =
   'a quorum keeps no records of jobs: no single node knows what was claimed last. Ticks still run. ' +
-  'For history, pauses and missed ticks, keep jobs on one Redis: register the module a second time, with a connection ' +
-  'and a name of its own';
+  'For history, pauses and missed ticks, keep jobs on one Redis: register the module a second time, with its own ' +
+  'connection and service';
 
 /** Starts connecting to all nodes, and waits a moment for them. */
 export async function createOnQuorum(

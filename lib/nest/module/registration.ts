@@ -104,8 +104,8 @@ export function checkRegistrations(name: string, modules: ModulesContainer): voi
     `RedisLockModule is registered ${places.length} times as ${quote(name)} in one application: ` +
       `${places.map((place) => `at ${place}`).join(', ')}. These would be separate lock services, which do not know ` +
       'each other’s leases. Register it once, in the root module: it is global. Or export the module that forRoot ' +
-      'returns as a constant, and import that. Or give each registration its own name.',
-    'name',
+      'returns as a constant, and import that. Or give each registration its own service.',
+    'service',
   );
 }
 

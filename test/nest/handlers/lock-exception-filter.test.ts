@@ -265,7 +265,8 @@ describe.each(PLATFORMS)('a job that an operator names wrongly, on %s', (_, adap
   @Controller()
   class JobsController {
     @Get()
-    run(): void {
+    run(@Query('elsewhere') elsewhere?: string): void {
+      if (elsewhere) throw JobNotFoundError.elsewhere('nightly', ['shop-1:4711:x7k2p9']);
       throw JobNotFoundError.unknown('nigthly', 'This instance', ['nightly', 'hourly']);
     }
   }
@@ -287,6 +288,7 @@ describe.each(PLATFORMS)('a job that an operator names wrongly, on %s', (_, adap
         code: 'JOB_NOT_FOUND',
       },
     ]);
+    expect(await (await fetch(`${url}?elsewhere=1`)).text()).not.toContain('shop-1');
     expect([...log.at('error'), ...log.at('warn')]).toEqual([]);
   });
 });

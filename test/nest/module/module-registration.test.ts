@@ -202,7 +202,7 @@ describe('registering the module', () => {
       expect(message).toContain('RedisLockModule is registered 2 times as "default" in one application');
       expect([...message.matchAll(new RegExp(`${here}:\\d+:\\d+`, 'g'))]).toHaveLength(2);
       expect(new Set(message.match(new RegExp(`${here}:\\d+`, 'g'))).size).toBe(2);
-      expect(message).toContain('its own name');
+      expect(message).toContain('its own service');
     });
 
     it('whichever way, and however alike', async () => {

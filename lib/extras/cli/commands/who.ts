@@ -64,7 +64,7 @@ export const who = defineCommand({
         ? `${name} is connected but does not answer: it is frozen, too busy, cut off from messages, or runs an older version of nestjs-redis-lock.`
         : isDead
           ? `${name} is dead: it has no subscription, and has missed two renewals.`
-          : `${name} has no subscription: its process is dead, or its Redis user has no permission to subscribe. To see whether it renews a lease, run: npx nestjs-redis-lock why <resource>`,
+          : `${name} is not known to be subscribed: its process may be dead, or its Redis user has no permission to subscribe. To see whether it renews a lease, run: npx nestjs-redis-lock why <resource>`,
     );
     return 'partial';
   },

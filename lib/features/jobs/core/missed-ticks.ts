@@ -22,7 +22,7 @@ import type { JobState } from './job-state.js';
 
 /** While Redis does not answer, the pauses between two tries. */
 const RETRY_MS = { first: 1_000, longest: 30_000 };
-/** Instances that start within this time of each other share one date for a job, the first one's. */
+/** A date that was due within this time before an instance starts stays the date of its job. */
 const START_MS = 10 * 60_000;
 /** The interval at which a job that runs for missed ticks checks whether a run is pending. */
 const ASK_AGAIN_MS = 5 * 60_000;

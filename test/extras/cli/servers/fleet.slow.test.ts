@@ -34,12 +34,12 @@ describeOnMachine('a fleet at night', () => {
     );
     const status = await run(['status']);
     expect(status.stdout).toMatch(
-      new RegExp(`^warning +"order:7" is held by ${dead.instanceId}, which has no subscription: `, 'm'),
+      new RegExp(`^warning +"order:7" is held by ${dead.instanceId}, which is not known to be subscribed: `, 'm'),
     );
     const who = await run(['who', dead.instanceId.slice(3)]);
     expect(who).toMatchObject({
       code: 5,
-      stderr: `${dead.instanceId} has no subscription: its process is dead, or its Redis user has no permission to subscribe. To see whether it renews a lease, run: npx nestjs-redis-lock why <resource>\n`,
+      stderr: `${dead.instanceId} is not known to be subscribed: its process may be dead, or its Redis user has no permission to subscribe. To see whether it renews a lease, run: npx nestjs-redis-lock why <resource>\n`,
     });
     expect(who.stdout).toMatch(/^order:7 +exclusive +/m);
     await alive.locks.shutdown(0);

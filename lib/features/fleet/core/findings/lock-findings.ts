@@ -94,7 +94,7 @@ function resourceFinding(
       ...shown,
       severity: 'warning',
       kind: 'holderUnknown',
-      sentence: `${name} is held by ${by}, which has no subscription: it may be alive or dead.${waiting}`,
+      sentence: `${name} is held by ${by}, which is not known to be subscribed: it may be alive or dead.${waiting}`,
       action: { text: 'Check whether the lease is renewed. If so, its holder is alive.', ...inspect },
     };
   }

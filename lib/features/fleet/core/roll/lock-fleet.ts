@@ -145,7 +145,7 @@ export interface FleetInstance {
   readonly timeouts: readonly { readonly resource: string; readonly calls: number }[];
   /**
    * Up to five groups that calls waited for in the last five to ten minutes, the longest waits first. Counted like
-   * `lastMinute`.
+   * `lastMinute`, but until ten minutes after the last call of `fleet()`.
    */
   readonly blockers: readonly {
     /** The group of the calls that waited. */

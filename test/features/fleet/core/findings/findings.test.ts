@@ -152,7 +152,7 @@ const CASES: readonly [string, Parameters<typeof findings>, Expected][] = [
     {
       severity: 'warning',
       kind: 'holderUnknown',
-      sentence: `"order:7" is held by ${SHOP}, which has no subscription: it may be alive or dead.`,
+      sentence: `"order:7" is held by ${SHOP}, which is not known to be subscribed: it may be alive or dead.`,
       command: 'npx nestjs-redis-lock why order:7',
     },
   ],

@@ -191,7 +191,7 @@ describe('registering the module', () => {
       const made = NestFactory.createApplicationContext(Root, { logger: false, abortOnError: false, ...options });
       const error = await rejection(made.then((app) => app.close()));
       expect(error).toBeInstanceOf(InvalidLockOptionsError);
-      expect((error as InvalidLockOptionsError).option).toBe('name');
+      expect((error as InvalidLockOptionsError).option).toBe('service');
       return error.message;
     };
 

@@ -253,9 +253,9 @@ export class SystemRandom implements Random {
       this.#times[1] = wallNow();
     }
     this.#times[0] = time;
-    const [low, high, wallLow, wallHigh] = this.#timeWords as unknown as readonly [number, number, number, number];
-    this.#words[from / 4]! ^= low ^ wallLow;
-    this.#words[from / 4 + 1]! ^= high ^ wallHigh;
+    const times = this.#timeWords;
+    this.#words[from / 4]! ^= times[0]! ^ times[2]!;
+    this.#words[from / 4 + 1]! ^= times[1]! ^ times[3]!;
     return this.#pool.toString('base64url', from, from + bytes);
   }
 

@@ -1,7 +1,7 @@
 import { SEEN_RUNS } from '../../../features/fleet/core/findings/finding.js';
+import { describeUnreadable } from '../../../features/fleet/core/findings/instance-findings.js';
 import { survey, type Survey } from '../../../features/fleet/core/findings/survey.js';
 import type { FleetOptions, FleetReport } from '../../../features/fleet/core/roll/lock-fleet.js';
-import { count } from '../../../kernel/util/plurals.js';
 import { plainOrQuoted, quoteSome } from '../../../kernel/util/quoted.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
@@ -47,10 +47,7 @@ export function tellMissing(
       `These instances are connected but did not answer (frozen, too busy, cut off from messages, or running an older version of nestjs-redis-lock): ${quoteSome(silent, 5)}.`,
     );
   }
-  if (unreadable > 0)
-    lines.push(
-      `${count(unreadable, 'answer')} to the roll call could not be read: sent by a newer version of nestjs-redis-lock, or forged.`,
-    );
+  if (unreadable > 0) lines.push(describeUnreadable(unreadable));
   if (isScanCut) lines.push(SCAN_CUT);
   const long = instances.filter(({ more }) => more.held + more.waiting > 0);
   if (long.length > 0 && hint !== null) {

@@ -9,6 +9,10 @@ const MIN_ELECTIONS = 5;
 const MIN_LOST = 3;
 const MIN_BLOCKED_MS = 1_000;
 
+export function describeUnreadable(unreadable: number): string {
+  return `${count(unreadable, 'answer')} to the roll call could not be read: sent by a newer version of nestjs-redis-lock, or forged.`;
+}
+
 export function instanceFindings(fleet: FleetReport, jobs: readonly SeenJob[]): Finding[] {
   const { instances, silent, unreadable, unlisted } = fleet;
   const newest = instances
@@ -36,7 +40,7 @@ export function instanceFindings(fleet: FleetReport, jobs: readonly SeenJob[]): 
     found.push({
       severity: 'note',
       kind: 'unreadable',
-      sentence: `${count(unreadable, 'answer')} to the roll call could not be read: sent by a newer version of nestjs-redis-lock, or forged.`,
+      sentence: describeUnreadable(unreadable),
       action: {
         text: 'Use a command line or console of the same version as the instances.',
         command: 'npx nestjs-redis-lock --version',

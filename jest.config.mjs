@@ -22,7 +22,7 @@ const shared = {
   setupFiles: ['<rootDir>/test/support/process/forget-contexts.mjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
   transform: {
-    '^.+\\.ts$': ['@swc/jest', COMPILER_OPTIONS],
+    '^.+\\.ts$': ['@swc/jest', { ...COMPILER_OPTIONS, sourceMaps: true }],
   },
 };
 
@@ -41,7 +41,7 @@ export default {
   projects: [
     project(
       'unit',
-      testsIn('test/{contract,extras,features,kernel,memory,quorum,redis,testing,tools}'),
+      testsIn('test/{contract,extras,features,kernel,quorum,redis,testing,tools}'),
       ...[...WITH_SERVERS, ...WITH_NEST, 'test/extras/console/browser'].map((folder) => `!${testsIn(folder)}`),
     ),
     project('stores', testsIn('test/stores')),

@@ -17,7 +17,7 @@ const WITHOUT = {
 };
 /** Rooms whose tests start no process, so that nothing of theirs comes from dist/: to build it takes longer than they do. */
 const IN_PROCESS =
-  /^test\/(contract|kernel|memory|testing|extras\/(races|telemetry|views)|features\/\w+\/(core|redis|sql|testing)|(features\/\w+\/)?nest(?!.*\.slow\.))\//;
+  /^test\/(contract|kernel|stores|testing|extras\/(races|telemetry|views)|features\/\w+\/(core|redis|sql|testing)|(features\/\w+\/)?nest(?!.*\.slow\.))\//;
 
 await runCommand(async () => {
   const [form, ...args] = process.argv.slice(2);

@@ -2,16 +2,9 @@ import type { AddressInfo } from 'node:net';
 import { type DynamicModule, type INestApplication, type LoggerService, type ModuleMetadata } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { RedisLockModule } from 'nestjs-redis-lock';
 import type { OptionsWithConnection, RedisLockModuleExtras } from '../../lib/nest/module/module-options.js';
-
-/** The HTTP platforms of Nest, for `describe.each`. */
-export const PLATFORMS: [string, () => AbstractHttpAdapter][] = [
-  ['Express', () => new ExpressAdapter()],
-  ['Fastify', () => new FastifyAdapter()],
-];
 
 /** The lock module without a Redis. */
 export function inMemory(options: Partial<OptionsWithConnection & RedisLockModuleExtras> = {}): DynamicModule {

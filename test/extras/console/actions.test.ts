@@ -3,7 +3,8 @@ import type { DynamicModule, INestApplication, PipeTransform } from '@nestjs/com
 import { NestFactory } from '@nestjs/core';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule, type RedisLockConsoleOptions } from 'nestjs-redis-lock/console';
-import { inMemory, PLATFORMS, useApps } from '../../nest/nest-apps.js';
+import { inMemory, useApps } from '../../nest/nest-apps.js';
+import { PLATFORMS } from '../../nest/platforms.js';
 import { Wrapping } from './console-apps.js';
 
 const startApp = useApps();

@@ -4,7 +4,8 @@ import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule, type RedisLockConsoleOptions } from 'nestjs-redis-lock/console';
 import { SingletonCron } from 'nestjs-redis-lock/schedule';
-import { inMemory, PLATFORMS, useApps } from '../../nest/nest-apps.js';
+import { inMemory, useApps } from '../../nest/nest-apps.js';
+import { PLATFORMS } from '../../nest/platforms.js';
 
 const startApp = useApps();
 const forRoot = (options: unknown) => RedisLockConsoleModule.forRoot(options as RedisLockConsoleOptions);

@@ -1,7 +1,7 @@
 import { type CanActivate, type DynamicModule, type ExecutionContext, Injectable } from '@nestjs/common';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
-import { PLATFORMS } from '../../nest/nest-apps.js';
+import { PLATFORMS } from '../../nest/platforms.js';
 import { SURROUNDINGS, useSurroundings } from './console-apps.js';
 
 const CSP =

@@ -37,7 +37,8 @@ import {
 } from 'nestjs-redis-lock';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { gate, track } from '../../support/expect/tracked.js';
-import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../platforms.js';
 
 @Injectable()
 class Closed implements CanActivate {

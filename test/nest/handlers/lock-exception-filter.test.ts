@@ -24,7 +24,8 @@ import { StaleFencingTokenError } from 'nestjs-redis-lock/fence';
 import { JobNotFoundError } from 'nestjs-redis-lock/schedule';
 import type { Holders } from '../../../lib/kernel/api/holder.js';
 import { rejection } from '../../support/expect/eventually.js';
-import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../platforms.js';
 
 /** Details of the holder are for the operator only. */
 const seen: Holders = {

@@ -31,7 +31,8 @@ import {
 import { onDisconnect } from '../../../lib/nest/handlers/client-disconnect.js';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
-import { inMemory, PLATFORMS, useApps } from '../nest-apps.js';
+import { inMemory, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../platforms.js';
 import { timeoutInterceptor } from '../timeout-interceptor.js';
 import { useHandlerShop } from './handler-shop.js';
 

@@ -31,7 +31,8 @@ import {
 import { concat, defer, finalize, map, NEVER, Observable, of, throwError } from 'rxjs';
 import { eventually, rejection } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { inMemory, type RunningApp, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../platforms.js';
 import { type Call, useHandlerShop } from './handler-shop.js';
 
 describe('a handler with a lock', () => {

@@ -16,7 +16,8 @@ import { FileInterceptor } from '@nestjs/platform-express';
 import { DistributedLock, key, LockExceptionFilter, LockHandler, RedisLockService } from 'nestjs-redis-lock';
 import { eventually } from '../../support/expect/eventually.js';
 import { gate } from '../../support/expect/tracked.js';
-import { inMemory, PLATFORMS, type RunningApp, useApps } from '../nest-apps.js';
+import { inMemory, type RunningApp, useApps } from '../nest-apps.js';
+import { PLATFORMS } from '../platforms.js';
 import { timeoutInterceptor } from '../timeout-interceptor.js';
 
 let timeIsUp = gate();

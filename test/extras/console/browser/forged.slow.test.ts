@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Lease, RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
-import { inMemory, PLATFORMS, useApps } from '../../../nest/nest-apps.js';
+import { inMemory, useApps } from '../../../nest/nest-apps.js';
+import { PLATFORMS } from '../../../nest/platforms.js';
 import { type Browser, launchBrowser, type Page } from '../../../support/process/browser.mjs';
 
 const startApp = useApps();

@@ -1,7 +1,7 @@
 import type { DynamicModule } from '@nestjs/common';
 import { RedisLockService } from 'nestjs-redis-lock';
 import { RedisLockConsoleModule } from 'nestjs-redis-lock/console';
-import { PLATFORMS } from '../../../nest/nest-apps.js';
+import { PLATFORMS } from '../../../nest/platforms.js';
 import { type Browser, launchBrowser } from '../../../support/process/browser.mjs';
 import { SURROUNDINGS, type Surroundings, useSurroundings } from '../console-apps.js';
 

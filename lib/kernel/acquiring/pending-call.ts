@@ -152,17 +152,17 @@ export class PendingCall<Result = Grant, Options extends WaitLimits = ResolvedLo
   }
 
   succeed(result: Result): void {
-    this.#end();
+    this.end();
     this.outcome.succeeded(result);
   }
 
   fail(error: Error): void {
-    this.#end();
+    this.end();
     noteWait(error, this.startedAt, this.hasWaited);
     this.outcome.failed(error);
   }
 
-  #end(): void {
+  private end(): void {
     this.stopWatching();
     this.alarm?.cancel();
     this.#stopListening?.();

@@ -50,12 +50,14 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   /** `true` if the attempt under way has the label of another call. Only set if labels were given. */
   declare isLabelOld?: boolean;
   /** The last known place in the queue of the store. Only set once it has to wait there. */
-  declare place?: number;
+  place: number | undefined;
   /** The holder that was notified of this newer call, and the time of the first message. */
   declare asked?: { readonly fencingToken: number | undefined; readonly at: number } | undefined;
-  /** The time at which the resource becomes free, from messages. Only set once it has to wait. */
-  declare free?: FreeTime;
-  declare kept?: Place;
+  /** The send time of the last command whose reply had a place in the queue. */
+  #placedSentAt = -1;
+  /** The time at which the resource becomes free, from a message. */
+  #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
+  kept: Place | undefined;
   lossesBefore = 0;
 
   constructor(
@@ -87,7 +89,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   /** Asks for the first time, and releases a lock of this process with it. @returns whether that was still held */
   askAndRelease(held: LockOwner): Promise<boolean> {
     this.#toRelease = held;
-    return this.#rotate(held);
+    return this.rotate(held);
   }
 
   /** Asks for a call that joined an empty queue. It may find the resource free, so it does not count as waiting yet. */
@@ -100,18 +102,18 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
 
   override ask(now?: number): void {
     if (!this.#toRelease) return super.ask(now);
-    this.#rotate(this.#toRelease).catch(() => {}); // reported by the attempt
+    this.rotate(this.#toRelease).catch(() => {}); // reported by the attempt
   }
 
   protected send(sentAt: number): Promise<AcquireReply> {
     const { several, options } = this.call;
     const { leaseMs } = options;
-    const queueing = this.#queueing(sentAt);
+    const queueing = this.queueing(sentAt);
     if (several !== undefined) return several.acquire(this.owner, leaseMs, sentAt, queueing);
     return this.deps.store.acquire(this.owner, leaseMs, queueing);
   }
 
-  #queueing(sentAt: number): Queueing {
+  private queueing(sentAt: number): Queueing {
     const { call, place } = this;
     const { newest, maxAhead = Infinity } = call.options;
     let { maxWaiters } = call.options;
@@ -122,11 +124,11 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     return { sentAt, maxWaiters: place === undefined ? maxWaiters : 0, age: ageOf(call, sentAt) };
   }
 
-  #rotate(held: LockOwner): Promise<boolean> {
+  private rotate(held: LockOwner): Promise<boolean> {
     const { owner, deps } = this;
     const sentAt = deps.clock.now();
     const attempt = this.begin(sentAt);
-    const answer = deps.store.rotate(held, owner, this.call.options.leaseMs, this.#queueing(sentAt));
+    const answer = deps.store.rotate(held, owner, this.call.options.leaseMs, this.queueing(sentAt));
     this.awaitAnswer(sentAt);
     return answer.then(
       ({ released, next }) => {
@@ -182,14 +184,22 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     // A fixed lease should have its full length, and a lease near its end should be renewed. Another acquire does both,
     // because the store already has this waiter as the holder.
     const isEnough = watchdog && sentAt <= now && validUntil(sentAt, leaseMs) - now > leaseMs / 2;
-    if (isEnough) this.#conclude(fencingToken, sentAt, now);
+    if (isEnough) this.conclude(fencingToken, sentAt, now);
     else this.ask();
   }
 
   onRetained(leftMs: number, sentAt: number): void {
-    const free = (this.free ??= new FreeTime());
-    free.hear(this.deps.clock.now() + leftMs + 1, sentAt);
-    if (!this.isAsking && free.at < this.#nextAt) this.setAlarm(free.at);
+    const freeAt = this.deps.clock.now() + leftMs + 1;
+    const known = this.#notice;
+    const isRepeated = sentAt === known?.sentAt && freeAt >= known.freeAt;
+    // The message has the stamp of the last command, or of a pending one, so a copy of an older message changes nothing.
+    if (sentAt >= Math.floor(this.#placedSentAt) && !isRepeated) this.#notice = { freeAt, sentAt };
+    if (!this.isAsking && this.freeAt < this.#nextAt) this.setAlarm(this.freeAt);
+  }
+
+  /** The announced time, once the store has answered the command that the message belongs to; otherwise `Infinity`. */
+  private get freeAt(): number {
+    return this.#notice && this.#notice.sentAt <= this.#placedSentAt ? this.#notice.freeAt : Infinity;
   }
 
   /** Messages may have been missed. */
@@ -220,7 +230,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     const isOutOfTime = now >= call.giveUpAt;
     if (now < this.#nextAt) {
       if (!isOutOfTime) this.setAlarm(this.#nextAt);
-      else if (this.isAsking) this.#cutShort(now);
+      else if (this.isAsking) this.cutShort(now);
     } else if (this.isAsking || !isOutOfTime) super.ring();
     // An observer may just have ended the call. Then the waiter serves another one, or has ended.
     if (isOutOfTime && !this.isOver && call === this.call) this.queue.outOfTime();
@@ -241,7 +251,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   protected onReply(attempt: number, reply: AcquireReply, sentAt: number): void {
     const { call, deps } = this;
     deps.observers.answered();
-    this.#settle();
+    this.settle();
     if (this.isOver) {
       // It may have been executed after the release, for example because Redis did not know the script and it was sent
       // again.
@@ -252,7 +262,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (reply.status === 'granted') {
       const { leaseMs } = call.options;
       const now = deps.clock.now();
-      if (now < validUntil(sentAt, leaseMs)) this.#conclude(reply.fencingToken, sentAt, now);
+      if (now < validUntil(sentAt, leaseMs)) this.conclude(reply.fencingToken, sentAt, now);
       else if (this.isLatest(attempt)) this.unanswered(grantedTooLate());
       return;
     }
@@ -263,32 +273,37 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (!this.isLatest(attempt)) return;
     if (reply.status === 'full') this.queue.full(now, reply.newer);
     else if (isMismatch) this.queue.refused(mismatched(this.owner.resource, call.options, reply.found));
-    else this.#waitOn(reply, reply.status === 'queued', sentAt, now);
+    else this.waitOn(reply, reply.status === 'queued', sentAt, now);
   }
 
   onKept(reply: QueuedPlace, sentAt: number, now: number): void {
     this.deps.observers.answered();
     this.log.busy(reply, now);
-    this.#waitOn(reply, true, sentAt, now);
+    this.waitOn(reply, true, sentAt, now);
   }
 
-  #waitOn(reply: QueuedPlace, isQueued: boolean, sentAt: number, now: number): void {
+  private waitOn(reply: QueuedPlace, isQueued: boolean, sentAt: number, now: number): void {
     const { places, random } = this.deps;
     const { place, ttlMs } = reply;
     if (place !== undefined) this.place = place;
     const { newest } = this.call.options;
-    if (newest?.cancels) this.#noteAsked(reply, now);
+    if (newest?.cancels) this.noteAsked(reply, now);
     // One that cancels older calls asks every second, to notify calls that have joined the queue before it since then.
     const isKept = isQueued && !newest?.cancels && places.keep(this, sentAt, now, now + lookPause(reply, random));
     const restMs = isKept ? Infinity : heartbeatPause(ttlMs, this.call.options.leaseMs, random);
     // Only an attempt changes the label of a place or continues a search that the store stopped at its bound.
     const pauseMs = this.isLabelOld ? 0 : isKept && ttlMs <= 1 ? jitter(random) : restMs;
-    const freeInMs = (this.free ??= new FreeTime()).answered(sentAt, now);
+    this.#placedSentAt = sentAt;
+    // The store received the stamp after it sent the message, so this answer is newer.
+    if (this.#notice && this.#notice.sentAt < Math.floor(sentAt)) this.#notice = undefined;
+    // 0 if it may be free by now: the store may have executed the command before the holder released, though the message
+    // about that has overtaken the answer.
+    const freeInMs = this.freeAt > sentAt ? Math.max(0, this.freeAt - now) : Infinity;
     this.askLater(Math.min(pauseMs, freeInMs), now);
     this.queue.waitsOn(now);
   }
 
-  #noteAsked({ told, seen }: QueuedPlace, now: number): void {
+  private noteAsked({ told, seen }: QueuedPlace, now: number): void {
     const holder = told === undefined ? undefined : seen?.holders[0];
     if (!holder) return void (this.asked = undefined);
     const { fencingToken, instanceId, isThisProcess } = holder;
@@ -304,7 +319,7 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   protected override onError(attempt: number, error: LockStoreError): void {
     if (error.failure !== 'unknown') {
       this.#outstanding--;
-      this.#settle();
+      this.settle();
     }
     super.onError(attempt, error);
   }
@@ -324,12 +339,12 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
     if (this.#unsettled > 0) this.deps.orphanReleases.late.expect(this.owner, this.call.options, this.#unsettled);
   }
 
-  #settle(): void {
+  private settle(): void {
     this.#unsettled--;
     if (this.isOver) this.deps.orphanReleases.late.answered(this.owner);
   }
 
-  #conclude(fencingToken: number, sentAt: number, now: number): void {
+  private conclude(fencingToken: number, sentAt: number, now: number): void {
     this.stop();
     this.queue.granted(fencingToken, sentAt, now);
   }
@@ -341,40 +356,8 @@ export class StoreWaiter extends Asker<AcquireReply> implements QueuedWaiter {
   }
 
   /** Called when its call times out while it asks. It may then serve another call. */
-  #cutShort(now: number): void {
+  private cutShort(now: number): void {
     this.log.cutShort(now, this.attemptTimeoutMs);
     super.askAfterFailure();
-  }
-}
-
-class FreeTime {
-  /** The send time of the last command whose reply had a place in the queue. */
-  #answeredSentAt = -1;
-  #notice: { readonly freeAt: number; readonly sentAt: number } | undefined;
-
-  /**
-   * Takes the time from a message. The message has the stamp of the last command, or of a pending one, so a copy of an
-   * older message changes nothing.
-   */
-  hear(freeAt: number, sentAt: number): void {
-    const known = this.#notice;
-    if (sentAt < Math.floor(this.#answeredSentAt) || (sentAt === known?.sentAt && freeAt >= known.freeAt)) return;
-    this.#notice = { freeAt, sentAt };
-  }
-
-  /** The announced time, once the store has answered the command that the message belongs to; otherwise `Infinity`. */
-  get at(): number {
-    return this.#notice && this.#notice.sentAt <= this.#answeredSentAt ? this.#notice.freeAt : Infinity;
-  }
-
-  /**
-   * @returns the pause until the resource is free. 0 if it may be free by now: the store may have executed the command
-   * before the holder released, though the message about that has overtaken the answer
-   */
-  answered(sentAt: number, now: number): number {
-    this.#answeredSentAt = sentAt;
-    // The store received the stamp after it sent the message, so this answer is newer.
-    if (this.#notice && this.#notice.sentAt < Math.floor(sentAt)) this.#notice = undefined;
-    return this.at > sentAt ? Math.max(0, this.at - now) : Infinity;
   }
 }

@@ -245,7 +245,7 @@ export class AttemptLog {
 
   /** Records that another holder has the resource, or that it is not this waiter's turn. */
   busy(answer = UNHELD, seenAt = 0): void {
-    this.#conclude('busy', undefined);
+    this.conclude('busy', undefined);
     this.#silentSince = undefined;
     this.unreachableSince = undefined;
     this.failures = 0;
@@ -264,7 +264,7 @@ export class AttemptLog {
   }
 
   failed(error: LockStoreError): void {
-    this.#conclude('failed', error);
+    this.conclude('failed', error);
     this.#silentSince = undefined;
     this.failures++;
     if (error.failure === 'unknown') this.isAmbiguous = true;
@@ -272,7 +272,7 @@ export class AttemptLog {
 
   /** Records that no reply came in time, or that it came after the lease that it grants had expired. */
   unanswered(error: LockStoreError): void {
-    this.#conclude('timeout', error);
+    this.conclude('timeout', error);
     this.failures++;
     this.isAmbiguous = true;
   }
@@ -302,12 +302,12 @@ export class AttemptLog {
     const silentMs = now - Math.min(this.#silentSince ?? Infinity, Math.max(unansweredSince, this.#seenAt));
     if (silentMs === -Infinity) return;
     if ((this.#isConcluded || !hasEnded) && (this.last === 'timeout' || silentMs < attemptTimeoutMs)) return;
-    this.#conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
+    this.conclude('timeout', new LockStoreError('unknown', `no answer within ${Math.round(silentMs)} ms`));
   }
 
   /** Records the state of the connection. The error of a failed attempt explains more, and stays. */
   notice(trouble: LockStoreError | undefined): void {
-    if (trouble && this.last !== 'failed') this.#conclude('failed', trouble);
+    if (trouble && this.last !== 'failed') this.conclude('failed', trouble);
   }
 
   /** @returns whether the store has just become unreachable */
@@ -317,7 +317,7 @@ export class AttemptLog {
     return isNew;
   }
 
-  #conclude(last: AttemptOutcome, error: LockStoreError | undefined): void {
+  private conclude(last: AttemptOutcome, error: LockStoreError | undefined): void {
     this.#isConcluded = true;
     this.last = last;
     this.lastError = error;

@@ -29,11 +29,7 @@ await runCommand(async () => {
 
   // No test of `npm test` starts a process of the package.
   const isInProcess = files.length > 0 ? files.every((file) => IN_PROCESS.test(file)) : form === 'test';
-  const redis = isInProcess ? await setUpWithoutBuild() : await setUp({ ownServer: true });
+  if (isInProcess) await setUpPackages();
+  const redis = await (isInProcess ? ensureRedis : setUp)({ ownServer: true });
   return jest([...chosen, ...options], { ...process.env, TEST_SPEED: form, ...environmentOf(redis) });
 });
-
-async function setUpWithoutBuild() {
-  await setUpPackages();
-  return ensureRedis({ ownServer: true });
-}

@@ -13,11 +13,12 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 /**
  * @param {object} options
  * @param {boolean} options.ownServer whether the caller needs a server it may pause and kill (never REDIS_URL)
+ * @param {boolean} [options.needsBuild] whether the caller uses dist/
  * @returns {Promise<import('./setup/find-redis.mjs').RedisSource>}
  */
-export async function setUp({ ownServer }) {
+export async function setUp({ ownServer, needsBuild = true }) {
   await setUpPackages();
-  await ensureBuilt(root);
+  if (needsBuild) await ensureBuilt(root);
   return ensureRedis({ ownServer });
 }
 

@@ -3,9 +3,8 @@
 // npm test -- -t watchdog        all that starts with a dash goes to Jest
 import { runCommand } from './command.mjs';
 import { jest, LONG, SLOW, testFiles } from './jest.mjs';
-import { setUp, setUpPackages } from './setup.mjs';
+import { setUp } from './setup.mjs';
 import { environmentOf } from './setup/find-redis.mjs';
-import { ensureRedis } from './setup/redis.mjs';
 
 /** Projects of Jest that only `npm run test:all` runs. */
 const OF_ALL = ['servers', 'sample-app', 'stacks', 'site', 'testing-page', 'browser', 'chaos'];
@@ -29,7 +28,6 @@ await runCommand(async () => {
 
   // No test of `npm test` starts a process of the package.
   const isInProcess = files.length > 0 ? files.every((file) => IN_PROCESS.test(file)) : form === 'test';
-  if (isInProcess) await setUpPackages();
-  const redis = await (isInProcess ? ensureRedis : setUp)({ ownServer: true });
+  const redis = await setUp({ ownServer: true, needsBuild: !isInProcess });
   return jest([...chosen, ...options], { ...process.env, TEST_SPEED: form, ...environmentOf(redis) });
 });

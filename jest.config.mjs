@@ -22,7 +22,7 @@ const shared = {
   setupFiles: ['<rootDir>/test/support/process/forget-contexts.mjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/test/package/consumers'],
   transform: {
-    '^.+\\.ts$': ['@swc/jest', { ...COMPILER_OPTIONS, sourceMaps: true }],
+    '^.+\\.ts$': ['@swc/jest', COMPILER_OPTIONS],
   },
 };
 

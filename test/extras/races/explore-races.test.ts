@@ -3,22 +3,7 @@ import { exploreRaces } from '../../../lib/extras/races/explore-races.js';
 import { raced, racePoint } from '../../../lib/extras/races/raced.js';
 import { InvalidLockOptionsError } from '../../../lib/kernel/api/errors.js';
 import { RaceFoundError } from '../../../lib/extras/races/schedule/race-errors.js';
-
-class Stock {
-  constructor(private left: number) {}
-
-  async read(): Promise<number> {
-    return this.left;
-  }
-
-  async write(left: number): Promise<void> {
-    this.left = left;
-  }
-
-  get now(): number {
-    return this.left;
-  }
-}
+import { Stock } from './stock.js';
 
 function shop(left: number): { stock: Stock; sold: number } {
   return { stock: raced(new Stock(left), { name: 'stock', reads: ['read'] }), sold: 0 };

@@ -3,18 +3,7 @@ import type { RedisLockService } from '../../../lib/nest/redis-lock.service.js';
 import { exploreRaces } from '../../../lib/extras/races/explore-races.js';
 import type { RaceKit } from '../../../lib/extras/races/locks/race-kit.js';
 import { raced, racePoint } from '../../../lib/extras/races/raced.js';
-
-class Stock {
-  constructor(private left: number) {}
-
-  async read(): Promise<number> {
-    return this.left;
-  }
-
-  async write(left: number): Promise<void> {
-    this.left = left;
-  }
-}
+import { Stock } from './stock.js';
 
 interface Shop {
   readonly locks: RedisLockService;
